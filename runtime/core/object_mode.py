@@ -8,7 +8,7 @@ were the cause, also with those that are elements of others (`runtime.staging.va
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
@@ -18,13 +18,16 @@ from runtime.core.errors import InaccessibleTensorError, StagingError
 from runtime.core.memos import memos
 
 __all__ = [
-    "Arena", "ContainerArenas", "Key", "Name", "NeedsArgument", "NeedsOneArena", "NeedsReferences",
-    "NeedsReferencesIn", "by_reference", "container_arenas", "known_at_end", "lists_of_arenas", "name_of",
-    "note_known", "note_made", "reached_by_call", "want_references"]
+    "Arena", "Classes", "ContainerArenas", "Key", "Name", "NeedsAdoption", "NeedsArgument", "NeedsOneArena",
+    "NeedsReferences", "NeedsReferencesIn", "arenas_of_objects", "by_reference", "container_arenas", "known_at_end",
+    "lists_of_arenas", "name_of", "note_known", "note_made", "note_outside", "reached_by_call", "want_adoption",
+    "want_references"]
 
 
 Name = tuple[str, str]
 """The module of a class and its qualified name. (A function may define the class anew in each trace.)"""
+Classes = Mapping[Name, tuple[type, tuple[str, ...]]]
+"""Classes, with the attributes of their objects."""
 
 
 def name_of(cls: type) -> Name:
@@ -62,6 +65,10 @@ class NeedsReferences(TraceAgain):
         self.error = error
 
 
+class NeedsAdoption(TraceAgain):
+    """The traced function had better have the objects from before the call by reference."""
+
+
 class NeedsOneArena(TraceAgain):
     """The traced function needs one arena for the containers with these keys."""
 
@@ -96,13 +103,18 @@ _trace: Final = of_trace(_Trace())
 
 class by_reference(AbstractContextManager["by_reference"]):
     """Trace a function with these arenas of objects, by the names of classes. `made`: the classes of other objects that
-    it makes, with their attributes. `containers`: those of lists and dicts, or None. At an error that there may not be
-    by reference, NeedsReferences if there are such, or containers were the cause.
+    it makes, with their attributes. `containers`: those of lists and dicts, or None; `may_adopt`: whether the trace may
+    ask for those from before the call by reference without an error. At an error that there may not be by reference,
+    NeedsReferences if there are such, or containers were the cause.
     """
 
-    def __init__(self, arenas: Mapping[Name, Arena], containers: ContainerArenas | None = None) -> None:
-        self.arenas, self.containers = arenas, containers
+    def __init__(
+        self, arenas: Mapping[Name, Arena], containers: ContainerArenas | None = None, may_adopt: bool = False,
+    ) -> None:
+        self.arenas, self.containers, self.may_adopt = arenas, containers, may_adopt
         self.made: dict[Name, tuple[type, tuple[str, ...]]] = {}
+        self.outside: Callable[[], Classes] = dict
+        """Finds the classes of objects from before the call that can be by reference."""
         self.is_wanted = False
         self.needs_containers = False
         """Whether it may be an error of containers by value."""
@@ -117,15 +129,26 @@ class by_reference(AbstractContextManager["by_reference"]):
         _trace.mode = self.outer
         always = isinstance(error, (InaccessibleTensorError, RecursionError))  # objects may have cycles
         self.needs_containers |= isinstance(error, RecursionError)
-        may_help = self.made or (self.needs_containers and self.containers is None)
-        if may_help and isinstance(error, Exception) and (always or (
-                self.is_wanted and isinstance(error, StagingError))):
+        if isinstance(error, Exception) and (always or (self.is_wanted and isinstance(error, StagingError))) and (
+                self.made or (self.needs_containers and self.containers is None) or self.outside()):
             raise NeedsReferences(error)
 
 
 def reached_by_call(fn: Any, args: Iterable[Any], keywords: Mapping[str, Any]) -> Reach:
     """What a call of traced code can reach: through the function, its arguments, and the objects by reference."""
     return meet_all(fn, *args, *keywords.values(), *lists_of_arenas(), *memos())
+
+
+def note_outside(find: Callable[[], Classes]) -> None:
+    """Called where a trace of a function begins: `find` finds the classes of objects from before the call that can be
+    by reference."""
+    if _trace.mode is not None:
+        _trace.mode.outside = find
+
+
+def arenas_of_objects() -> Mapping[Name, Any]:
+    """The arenas of objects of the function that is traced, by the names of the classes."""
+    return {} if _trace.mode is None else _trace.mode.arenas
 
 
 def note_known(known: Any) -> None:
@@ -147,6 +170,16 @@ def want_references(of_containers: bool = False) -> bool:
         mode.is_wanted = True
         mode.needs_containers |= of_containers
     return mode is not None and bool(mode.made)
+
+
+def want_adoption() -> None:
+    """Called where the state of a statement is many choices among objects from before the call: NeedsAdoption if these
+    can be by reference, so that each choice is an index."""
+    mode = _trace.mode
+    if mode is not None and mode.may_adopt:
+        mode.may_adopt = False
+        if mode.outside():
+            raise NeedsAdoption("objects from before the call become ones by reference")
 
 
 def note_made(cls: type, attributes: Iterable[str]) -> Any:

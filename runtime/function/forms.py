@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from autograph.backend import as_records
 from runtime.core.array_mode import NeedsArrayObjects, NeedsRecords, NeedsSets, TraceAgain, with_sets
@@ -10,6 +10,7 @@ from runtime.core.generator_frames import with_generators
 from runtime.core.object_mode import (
     Key,
     Name,
+    NeedsAdoption,
     NeedsOneArena,
     NeedsReferences,
     NeedsReferencesIn,
@@ -34,7 +35,8 @@ class Forms:
     captured   the NumPy arrays that it changes and that are not arguments
     classes    the plain classes of objects that it makes in loops or branches, so that they are state
     references the classes of objects that it makes and refers to by several names, with their attributes; `are_mixed`:
-               whether a variable, or an element of a list, may be of several of these
+               whether a variable, or an element of a list, may be of several of these; `adopts`: whether objects of
+               these classes from before the call are by reference, too
     containers None if it has its lists and dicts by value; else the keys of those that are in one arena
                (`ContainerArenas`); `variables_by_reference`: the variables whose containers are by reference
     """
@@ -43,7 +45,7 @@ class Forms:
         self.objects = False
         self.classes: frozenset[type] = frozenset()
         self.references: dict[Name, tuple[type, tuple[str, ...]]] = {}
-        self.are_mixed = False
+        self.are_mixed = self.adopts = False
         self.containers: dict[Key, Key] | None = None
         self.variables_by_reference: frozenset[Key] = frozenset()
         self.sets = False
@@ -69,18 +71,23 @@ class _Trials:
 
     def __init__(self, forms: Forms) -> None:
         self.forms = forms
-        self.known = forms.references, forms.are_mixed, forms.containers
+        self.known = forms.references, forms.are_mixed, forms.containers, forms.adopts
         self.by_value: Exception | None = None
         """The error of the trace by value."""
         self.needs_containers = False
         """Whether lists or dicts by value were the cause of an error."""
+        self.may_adopt = True
+        """Whether objects from before the call may become ones by reference before there is an error."""
+        self.may_fail = False
+        """Whether they have, so that the function is traced by value if that fails."""
 
     def traced(self, once: Callable[[], T]) -> T:
         forms = self.forms
         while True:
             containers = forms.container_arenas()
             try:
-                with as_records(forms.classes), with_sets(forms.sets), by_reference(forms.arenas(), containers) as mode:
+                with as_records(forms.classes), with_sets(forms.sets), by_reference(
+                        forms.arenas(), containers, self.may_adopt and not forms.adopts) as mode:
                     return once()
             except NeedsReferences as needed:
                 self.needs_containers |= mode.needs_containers
@@ -89,39 +96,54 @@ class _Trials:
                 if name_of(needed.cls) in map(name_of, forms.classes):
                     self._refer(mode, needed.error)
                 forms.classes |= {needed.cls}
+            except NeedsAdoption:
+                self.may_fail = True
+                self._adopt(mode)
             except TraceAgain as needed:
                 self._change(needed, containers)
             except Exception as error:
-                if self.by_value is None:
+                if self.by_value is None and not self.may_fail:
                     raise
                 self.needs_containers |= mode.needs_containers
-                self._refer_to_more(error)
+                self._refer_to_more(mode, error)
 
     def _refer(self, mode: by_reference, error: Exception) -> None:
         """Have more by reference; else raise the error."""
-        self.by_value = self.by_value or error
+        if not self.may_fail:
+            self.by_value = self.by_value or error
         if mode.made:
             self.forms.references = {**self.forms.references, **mode.made}
         elif self.needs_containers and self.forms.containers is None:
             self.forms.containers = {}
-        else:
+        elif not self._adopt(mode):
             self._give_up(error)
 
-    def _refer_to_more(self, error: Exception) -> None:
+    def _refer_to_more(self, mode: by_reference, error: Exception) -> None:
         """Have objects of several classes in one arena, then lists and dicts by reference; else raise the error."""
         forms = self.forms
         if not forms.are_mixed and len(forms.references) > 1:
             forms.are_mixed = True
         elif self.needs_containers and forms.containers is None:
             forms.containers, forms.are_mixed = {}, self.known[1]
-        else:
+        elif not self._adopt(mode):
             self._give_up(error)
 
-    def _give_up(self, error: Exception) -> NoReturn:
+    def _adopt(self, mode: by_reference) -> bool:
+        """Have objects from before the call by reference, too; returns whether there are more then."""
+        forms = self.forms
+        if forms.adopts or not (found := mode.outside()):
+            return False
+        forms.references, forms.are_mixed, forms.containers, _ = self.known
+        forms.references, forms.adopts = {**forms.references, **mode.made, **found}, True
+        return True
+
+    def _give_up(self, error: Exception) -> None:
+        """Raise the error of the trace by value, or trace by value if that has not been tried."""
         forms, by_value = self.forms, self.by_value
-        assert by_value is not None
-        forms.references, forms.are_mixed, forms.containers = self.known
-        raise by_value from (None if error is by_value else error.with_traceback(None))
+        forms.references, forms.are_mixed, forms.containers, forms.adopts = self.known
+        if by_value is not None:
+            raise by_value from (None if error is by_value else error.with_traceback(None))
+        self.may_adopt = self.may_fail = False
 
     def _change(self, needed: TraceAgain, containers: ContainerArenas | None) -> None:
         """Take the form that a trace has asked for."""

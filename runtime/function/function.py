@@ -35,6 +35,7 @@ from runtime.core.trace import _state as _tracing_state
 from runtime.core.trace import add_input, current_graph, open_traces, set_outputs, tracing
 from runtime.core.traceback_replay import show_users
 from runtime.core.types import Type, join_types
+from runtime.function.adopted_objects import calling
 from runtime.function.array_arguments import ArrayArguments
 from runtime.function.array_calls import ArrayCalls
 from runtime.function.attribute_state import AttributeStates, NeedsAttributes
@@ -509,7 +510,8 @@ class Function(Called, Inspected):
                         with outside.asked(), arrays.substituted(outside.heap), unwritable(outside.arrays), leaking(
                                 outside.leaks_into), trying_numbers(call.twins and self._objects.most_made,
                                                                     call.finds_numbers), outside.counting_references():
-                            run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)
+                            callee = recursive(python, fn) if self.autograph else fn
+                            run = calling(callee, args, kwargs, outside, fn, self._forms.adopts)
                             run = run if state is None else call.attributes.within(state, run)
                             returned = trace_function(run)
                         mode.check_draws(bool(creation.created))

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from autograph.backend import LIST_OR_DICT, fill, has_staged_items, is_record, parts_in
 from runtime.core.errors import StagingError, locate
-from runtime.core.object_mode import known_at_end, want_references
+from runtime.core.object_mode import arenas_of_objects, known_at_end, want_references
 from runtime.core.positions import return_position, staging_error
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import convert_to_tensor
@@ -24,7 +24,9 @@ from runtime.staging.values.open_bodies import elements_with, resumed
 from runtime.staging.values.references import Reference
 from runtime.staging.values.shared_elements import may_have_common
 
-__all__ = ["check_identities", "has_objects", "plan_container", "plan_objects", "plan_reference"]
+__all__ = [
+    "check_identities", "has_adopted", "has_objects", "plan_adopted", "plan_container", "plan_objects",
+    "plan_reference"]
 
 
 class _Objects(Recipe):
@@ -43,11 +45,14 @@ class _Objects(Recipe):
             raise staging_error(
                 f"a traced function returns a {self.value.name} here to the one that calls it, which has"
                 " such objects by reference", "Call it as it is without rt.function: f.python_function(...).")
-        made = values.made[id(self)] = [object.__new__(cls) for cls in self.value.classes_at(numbers.items)]
+        arena = self.value
+        made = values.made[id(self)] = [part(values) for part in arena.adopted]
+        first = len(made)
+        made += [object.__new__(cls) for cls in arena.classes_at(numbers.items)[first:]]
         for name, part in self.attributes.items():
-            found = part(values)
-            for x, value in zip(made, found.items):  # the last ones may have no such attribute
-                if name in self.value.own.get(type(x), ()):
+            begin = 0 if name in arena.written else first
+            for x, value in zip(made[begin:], part(values).items[begin:]):  # the last ones may have no such attribute
+                if name in arena.own.get(type(x), ()):
                     object.__setattr__(x, name, value)
         return made
 
@@ -164,6 +169,19 @@ def plan_objects(
             first = next(iter(arena.fields.values()))
             arena.recipe.numbers = plan(StagedList(view_of(first).__leaves__()[0]).owner[0], True)
             arena.recipe.attributes = {name: plan(values[0], True) for name, values in arena.fields.items() if values}
+
+
+def has_adopted() -> bool:
+    """Whether there are objects from before the call in the arenas."""
+    return any(arena.adopted for arena in arenas_of_objects().values())
+
+
+def plan_adopted(outputs: list[Any], plan: Callable[[Any, bool], Part]) -> list[Part]:
+    """The recipes of the lists of objects some of which are from before the call, and get other attributes."""
+    found = {id(arena): arena for arena in arenas_of_objects().values() if arena.adopted and arena.written}
+    for arena in found.values():
+        plan_objects(arena.layout, outputs, plan)
+    return [arena.recipe for arena in found.values()]
 
 
 def plan_container(

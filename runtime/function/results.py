@@ -38,7 +38,14 @@ from runtime.function.number_state import (
     widened,
     widened_list,
 )
-from runtime.function.object_results import check_identities, plan_container, plan_objects, plan_reference
+from runtime.function.object_results import (
+    check_identities,
+    has_adopted,
+    plan_adopted,
+    plan_container,
+    plan_objects,
+    plan_reference,
+)
 from runtime.function.pack import Pack
 from runtime.function.prior_state import PriorState
 from runtime.function.reconstruction import (
@@ -93,6 +100,8 @@ def plan(
     changed = outside.changed_arguments()
     references = [plan_container(outside.copies[place][0], outputs, _take, _plan_attribute(outputs), place)
                   for place, *_ in changed if is_reference(outside.copies[place])]
+    references += plan_adopted(outputs, _plan_attribute(outputs))
+    planner.uses_call |= has_adopted()
     part = planner.result(returned)
     changes = []
     planner.keeps_arrays = True

@@ -55,6 +55,7 @@ from runtime.staging.values.alias_tracking import isolated, possible_identities,
 from runtime.staging.values.body_tracing import Step, Unreachable, trace_body
 from runtime.staging.values.cell_join import CellJoin, joined
 from runtime.staging.values.flatten import lower, rebuild
+from runtime.staging.values.growth import check_choices
 from runtime.staging.values.iterables import view_of
 from runtime.staging.values.lattice import (
     Conflict,
@@ -133,6 +134,7 @@ class WidenedRoutine:
                 return
             for spec, name in self._specs():
                 check_nesting(before.get(name), spec, f"each call of {self.name!r}, which calls itself,", name)
+            check_choices([spec for spec, _ in self._taken()], [cell.holder for cell in self.cells])
         want_references()
         raise staging_error(
             f"{self.name!r}, which calls itself, gives or takes other types each of {_PASSES} times that it is traced",

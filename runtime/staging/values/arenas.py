@@ -34,7 +34,7 @@ from runtime.staging.values.references import (
 )
 from runtime.staging.values.truthiness import truth
 
-__all__ = ["Arena", "constructor", "list_of", "reference_class", "truth_of"]
+__all__ = ["Arena", "can_be_reference", "constructor", "list_of", "reference_class", "truth_of"]
 
 
 class Arena:
@@ -52,6 +52,10 @@ class Arena:
         self.fields: dict[str, list[Any]] = {name: [] for name in attributes or ("",)}
         """For each attribute, the list of its values, which becomes one of the graph with the first object."""
         self.layout: Final = References(self)
+        self.adopted: list[Any] = []
+        """The recipes of its first objects, which are from before the call."""
+        self.written: set[str] = set()
+        """The attributes that staged code sets."""
         self.recipe: Any = None
         """That of the list of objects, as a result of the traced function (`runtime.function.object_results`)."""
 
@@ -112,6 +116,7 @@ class Arena:
 
     def write(self, index: Any, name: str, value: Any) -> None:
         """Set an attribute of the object with that index."""
+        self.written.add(name)
         view_of(self.fields[name])[index] = unview(value)
 
 
@@ -149,9 +154,13 @@ def list_of(x: Any) -> list[Any]:
     return owner
 
 
+def can_be_reference(cls: type) -> bool:
+    """Whether the objects of a class consist of attributes that are set one by one."""
+    return _can_be_reference(cls)
+
+
 @functools.lru_cache(maxsize=1024)
 def _can_be_reference(cls: type) -> bool:
-    """Whether the objects of a class consist of attributes that are set one by one."""
     return consists_of_attributes(cls, even_frozen=True) and not any(
         isinstance(value, functools.cached_property) for base in cls.__mro__ for value in vars(base).values())
 
@@ -173,4 +182,4 @@ def constructor(cls: type, make: Callable[..., Any]) -> Callable[..., Any]:
                 " names", "Do that after it is made.")
         return arena.add(cls, fields, x)
 
-    return made if _can_be_reference(cls) else make
+    return made if can_be_reference(cls) else make

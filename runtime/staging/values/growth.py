@@ -3,29 +3,55 @@ these would end in an error only after it has become very large."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
 from autograph.backend import LISTS
 from runtime.core.errors import StagingError
-from runtime.core.object_mode import want_references
+from runtime.core.object_mode import want_adoption, want_references
 from runtime.core.positions import staging_error
-from runtime.staging.values.lattice import Nested, Optional, Spec, text
+from runtime.staging.values.arenas import can_be_reference
+from runtime.staging.values.lattice import Custom, Nested, Optional, Spec, text
 from runtime.staging.values.nesting import check_nesting
+from runtime.staging.values.select import Select, alternatives_of
 
-__all__ = ["check_growth", "unsettled"]
+__all__ = ["check_choices", "check_growth", "unsettled"]
 
 _MOST_LINKED: Final = 64
+_MANY_TRACES: Final = 6
+_MOST_CHOICES: Final = 8
+_FEWEST: Final = 3  # alternatives of these
 
 
 def check_growth(before: Sequence[Spec], specs: Sequence[Spec], start: Sequence[Spec], traces: int) -> None:
     """Raise an error if the state of a loop has grown so that it will not settle, where its size doubles with each
-    trace: by many more objects of one class than at the `start`, or by tuples within those that it had `before`."""
+    trace: by many more objects of one class than at the `start`, or by tuples within those that it had `before`; or,
+    if objects can be by reference, by one with each trace."""
     counts, now = (Counter(kind for spec in each for kind in _kinds(spec)) for each in (start, specs))
-    if any(count > counts[kind] + _MOST_LINKED for kind, count in now.items()):
+    more = {kind: count - counts[kind] for kind, count in now.items()}
+    if any(count > _MOST_LINKED for count in more.values()) or (traces >= _MANY_TRACES and any(
+            2 * count >= traces and can_be_reference(kind) for kind, count in more.items()) and want_references()):
         raise unsettled(specs, start, traces)
     for old, new in zip(before, specs, strict=True):
         check_nesting(old, new, "each iteration of this loop")
+    check_choices(specs)
+
+
+def check_choices(specs: Iterable[Spec], holders: Iterable[Any] = ()) -> None:
+    """Have objects from before the call by reference, if they can be, where many variables, or attributes of these
+    objects, are one of several of them, as in linked structures: by value, each change reads and sets all of them.
+    `holders`: the objects whose attributes are state, which count as well if there is such a choice."""
+    choices = sum(map(_is_choice, specs))
+    if choices and choices + len({id(x) for x in holders if can_be_reference(type(x))}) >= _MOST_CHOICES:
+        want_adoption()
+
+
+def _is_choice(spec: Spec) -> bool:
+    """Whether a value is one of several objects."""
+    if isinstance(spec, Optional):
+        return _is_choice(spec.child)
+    objects = alternatives_of(spec.like)[0] if isinstance(spec, Custom) and isinstance(spec.like, Select) else ()
+    return len(objects) >= _FEWEST and all(can_be_reference(type(one)) for one in objects)
 
 
 def unsettled(specs: Sequence[Spec], start: Sequence[Spec], traces: int) -> StagingError:

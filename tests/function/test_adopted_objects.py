@@ -1,0 +1,282 @@
+"""Objects from before a call by reference: they keep their identity in lists, and get the attributes that code sets."""
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import runtime as rt
+from tests.plain_values import executors
+
+
+@dataclass(eq=False)
+class Item:
+    value: Any
+    name: str = "item"
+
+
+class Node:
+    def __init__(self, value, previous=None, next=None):
+        self.value, self.previous, self.next = value, previous, next
+
+
+class Circle:
+    """Nodes in a row, with both ends."""
+
+    def __init__(self, values):
+        self.head = self.tail = None
+        for value in values:
+            node = Node(value, self.tail)
+            if self.tail is None:
+                self.head = node
+            else:
+                self.tail.next = node
+            self.tail = node
+
+    def values(self):
+        found, node, last = [], self.head, None
+        while node is not None:
+            assert node.previous is last
+            found.append(plain(node.value))
+            node, last = node.next, node
+        assert self.tail is last
+        return found
+
+
+def plain(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(plain, x))
+    return x.numpy().item() if hasattr(x, "numpy") else x
+
+
+def filtered(items, least):
+    kept = [item for item in items if item.value > least]
+    for item in kept:
+        item.value += 10
+    return kept[0] is items[1], kept[0].value, items[1].value, len(kept)
+
+
+def sorted_kept(items, least):
+    kept = []
+    for item in items:
+        if item.value > least:
+            kept.append(item)
+    kept.sort(key=lambda item: -item.value)
+    kept[0].name = "first"
+    return [item.name for item in items]
+
+
+def shared(items, least):
+    best = items[0]
+    others = [Item(0, "new")]
+    for item in items:
+        if item.value > least:
+            best = item
+            others.append(item)
+    best.value = -1
+    others[0].value = 7
+    return sum([item.value for item in others])
+
+
+PROGRAMS = [filtered, sorted_kept, shared]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@executors
+def test_elements_of_a_list_that_is_an_argument(program: Callable[..., Any], executor: str) -> None:
+    traced = rt.function(program, executor=executor)
+    items = [Item(1), Item(5), Item(7)]
+    copies = copy.deepcopy(items)
+    for least in (3, 3, 4):
+        expected = program(copies, least)
+        assert plain(traced(items, rt.constant(least))) == expected
+        assert [(plain(x.value), x.name) for x in items] == [(x.value, x.name) for x in copies]
+
+
+@executors
+def test_elements_of_a_list_from_outside(executor: str) -> None:
+    items, copies = ([Item(1, "a"), Item(5, "b"), Item(7, "c")] for _ in range(2))
+
+    @rt.function(executor=executor)
+    def of_closure(least):
+        return filtered(items, least)
+
+    for least in (3, 3, 6):
+        expected = filtered(copies, least)
+        assert plain(of_closure(rt.constant(least))) == expected
+        assert [plain(x.value) for x in items] == [x.value for x in copies]
+    items[2].value = copies[2].value = 100
+    assert plain(of_closure(rt.constant(50))) == filtered(copies, 50)
+
+
+@executors
+def test_results_are_the_objects(executor: str) -> None:
+    items = [Item(1), Item(5), Item(7)]
+
+    @rt.function(executor=executor)
+    def chosen(least):
+        kept = [item for item in items if item.value > least]
+        kept[0].value = 0
+        return kept[-1], [*kept, Item(9, "new")]
+
+    last, kept = chosen(rt.constant(3))
+    assert last is items[2]
+    assert kept[0] is items[1]
+    assert kept[1] is items[2]
+    assert (plain(kept[2].value), kept[2].name) == (9, "new")
+    assert [plain(x.value) for x in items] == [1, 0, 7]
+
+
+def rotated(circle, times):
+    for _ in range(times):
+        last = circle.tail
+        circle.tail = last.previous
+        circle.tail.next = None
+        last.previous = None
+        last.next = circle.head
+        circle.head.previous = last
+        circle.head = last
+    return circle.head.value
+
+
+@pytest.mark.parametrize("size", [4, 24])
+@executors
+def test_rotation_of_a_linked_list(size: int, executor: str) -> None:
+    traced = rt.function(rotated, executor=executor)
+    circle, other = Circle(range(size)), Circle(range(size))
+    for times in (2, 3):
+        assert plain(traced(circle, rt.constant(times))) == rotated(other, times)
+        assert circle.values() == other.values()
+
+
+@executors
+def test_rotation_of_one_from_outside(executor: str) -> None:
+    circle, other = Circle(range(9)), Circle(range(9))
+    traced = rt.function(lambda times: rotated(circle, times), executor=executor)
+    assert plain(traced(rt.constant(2))) == rotated(other, 2)
+    assert circle.values() == other.values()
+
+
+def seen(head, least):
+    found, node = [], head
+    while node is not None and node.value < least:
+        found.append(node)
+        node = node.next
+    return len(found), found[-1].value
+
+
+@executors
+def test_nodes_in_growing_lists(executor: str) -> None:
+    traced = rt.function(seen, executor=executor)
+    head = Circle(range(1, 7)).head
+    assert [plain(traced(head, rt.constant(least))) for least in (4, 6)] == [(3, 3), (5, 5)]
+
+
+class Tree:
+    def __init__(self, key, left=None, right=None):
+        self.key, self.left, self.right = key, left, right
+
+
+def inserted(root, key):
+    if root is None:
+        return Tree(key)
+    if key < root.key:
+        root.left = inserted(root.left, key)
+    elif key > root.key:
+        root.right = inserted(root.right, key)
+    return root
+
+
+def deleted(root, key):
+    if root is None:
+        return None
+    if key < root.key:
+        root.left = deleted(root.left, key)
+    elif key > root.key:
+        root.right = deleted(root.right, key)
+    else:
+        if root.left is None:
+            return root.right
+        if root.right is None:
+            return root.left
+        least = root.right
+        while least.left is not None:
+            least = least.left
+        root.key = least.key
+        root.right = deleted(root.right, least.key)
+    return root
+
+
+def keys_of(root):
+    return [] if root is None else [*keys_of(root.left), plain(root.key), *keys_of(root.right)]
+
+
+def tree_of(keys):
+    root = None
+    for key in keys:
+        root = inserted(root, key)
+    return root
+
+
+KEYS = [50, 20, 80, 10, 30, 70, 90, 60, 75, 25]
+
+
+@executors
+def test_deletion_from_a_tree(executor: str) -> None:
+    traced = rt.function(deleted, executor=executor)
+    root = tree_of(KEYS)
+    for key, rest in ((80, {80}), (50, {80, 50}), (1, {80, 50})):
+        found = traced(root, rt.constant(key))
+        assert found is root
+        assert keys_of(root) == sorted({*KEYS} - rest)
+    assert traced(tree_of([1]), rt.constant(1)) is None
+
+
+@executors
+def test_insertion_into_a_tree(executor: str) -> None:
+    """New objects are linked to those from before."""
+    def all_inserted(root, keys):
+        for key in keys:
+            root = inserted(root, key)
+        return root
+
+    root = tree_of([5, 2])
+    left = root.left
+    assert rt.function(all_inserted, executor=executor)(root, rt.constant([3, 9, 3, 1])) is root
+    assert root.left is left
+    assert keys_of(root) == [1, 2, 3, 5, 9]
+
+
+@executors
+def test_many_objects_one_after_another(executor: str) -> None:
+    traced = rt.function(rotated, executor=executor)
+    for size in (6, 7, 6, 6, 7):
+        circle, other = Circle(range(size)), Circle(range(size))
+        assert plain(traced(circle, rt.constant(4))) == rotated(other, 4)
+        assert circle.values() == other.values()
+
+
+class Basket:
+    """A class whose objects have a list, so that they stay by value."""
+
+    def __init__(self, value):
+        self.value, self.parts = value, []
+
+
+@executors
+def test_objects_that_stay_by_value(executor: str) -> None:
+    baskets = [Basket(1), Basket(5)]
+    with pytest.raises(rt.errors.StagingError, match="Compare their indices"):
+        rt.function(lambda least: [x for x in baskets if x.value > least][0] is baskets[1], executor=executor)(
+            rt.constant(3))
+
+
+def test_calls_that_differ_in_numbers_alone_share_a_trace() -> None:
+    items = [Item(1), Item(5), Item(7)]
+    traced = rt.function(lambda least: filtered(items, least)[:1])
+    for _ in range(6):
+        traced(rt.constant(3))
+    assert len(traced.concrete_functions) <= 3
