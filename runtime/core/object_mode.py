@@ -114,7 +114,7 @@ class by_reference(AbstractContextManager["by_reference"]):
         self.arenas, self.containers, self.may_adopt = arenas, containers, may_adopt
         self.made: dict[Name, tuple[type, tuple[str, ...]]] = {}
         self.outside: Callable[[], Classes] = dict
-        """Finds the classes of objects from before the call that can be by reference."""
+        """Finds the classes of objects from before the call that can be, and are not, by reference."""
         self.is_wanted = False
         self.needs_containers = False
         """Whether it may be an error of containers by value."""

@@ -33,9 +33,9 @@ def calling(
 ) -> Callable[[], Any]:
     """What a trace of `fn` calls: `callee`, its converted form, with these arguments, and if it `adopts` objects from
     before the call, with references in place of these."""
-    note_outside(functools.partial(_adoptable, outside, fn))
     if adopts:
         return functools.partial(_Adoption(outside, fn).within, callee, args, kwargs)
+    note_outside(functools.partial(_adoptable, outside, fn))
     return functools.partial(callee, *args, **kwargs)
 
 

@@ -125,7 +125,8 @@ class ConcreteFunction:
     @property
     def changes(self) -> bool:
         """Whether calls change arguments, or pre-existing objects."""
-        return self._changes_attributes or not self.is_kept or bool(self._pack.changes or self._pack.arrays)
+        return self._changes_attributes or not self.is_kept or bool(
+            self._pack.changes or self._pack.arrays or self._pack.references)
 
     @property
     def optimized(self) -> Graph:

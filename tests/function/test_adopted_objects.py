@@ -52,6 +52,13 @@ def plain(x: Any) -> Any:
     return x.numpy().item() if hasattr(x, "numpy") else x
 
 
+def outcome(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except ValueError as error:
+        return str(error)
+
+
 def filtered(items, least):
     kept = [item for item in items if item.value > least]
     for item in kept:
@@ -81,7 +88,22 @@ def shared(items, least):
     return sum([item.value for item in others])
 
 
-PROGRAMS = [filtered, sorted_kept, shared]
+def of_tuples(items, least):
+    pairs = [(item, k) for k, item in enumerate(items)]
+    kept = [pair for pair in pairs if pair[0].value > least]
+    kept[0][0].value = 55
+    return kept[0][0] is items[1], kept[0][1]
+
+
+def until_error(items, least):
+    kept = [item for item in items if item.value > least]
+    kept[0].value = 99
+    if least > 3:
+        raise ValueError("too much")
+    return kept[0] is items[1]
+
+
+PROGRAMS = [filtered, sorted_kept, shared, of_tuples, until_error]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -91,8 +113,8 @@ def test_elements_of_a_list_that_is_an_argument(program: Callable[..., Any], exe
     items = [Item(1), Item(5), Item(7)]
     copies = copy.deepcopy(items)
     for least in (3, 3, 4):
-        expected = program(copies, least)
-        assert plain(traced(items, rt.constant(least))) == expected
+        expected = outcome(lambda least=least: program(copies, least))
+        assert outcome(lambda least=least: plain(traced(items, rt.constant(least)))) == expected
         assert [(plain(x.value), x.name) for x in items] == [(x.value, x.name) for x in copies]
 
 
@@ -173,6 +195,69 @@ def test_nodes_in_growing_lists(executor: str) -> None:
     traced = rt.function(seen, executor=executor)
     head = Circle(range(1, 7)).head
     assert [plain(traced(head, rt.constant(least))) for least in (4, 6)] == [(3, 3), (5, 5)]
+
+
+def merged(one, other):
+    head = last = Node(0)
+    while one is not None and other is not None:
+        if one.value <= other.value:
+            last.next, one = one, one.next
+        else:
+            last.next, other = other, other.next
+        last = last.next
+    last.next = other if one is None else one
+    return head.next
+
+
+@executors
+def test_merge_of_linked_lists(executor: str) -> None:
+    one, other = (Circle(map(rt.constant, values)).head for values in ([1, 4, 9], [2, 3, 10, 11]))
+    found, second = rt.function(merged, executor=executor)(one, other), one.next
+    assert found is one
+    assert found.next is other
+    values = []
+    while found is not None:
+        values.append(plain(found.value))
+        found = found.next
+    assert values == [1, 2, 3, 4, 9, 10, 11]
+    assert plain(second.value) == 2
+
+
+class Disc:
+    def __init__(self, radius):
+        self.radius = radius
+
+    def area(self):
+        return 3 * self.radius * self.radius
+
+
+class Square:
+    __slots__ = ("name", "side")
+
+    def __init__(self, side, name="square"):
+        self.side, self.name = side, name
+
+    def area(self):
+        return self.side * self.side
+
+
+@executors
+def test_objects_of_several_classes(executor: str) -> None:
+    shapes = [Disc(3), Square(9), Disc(1), Square(1)]
+
+    @rt.function(executor=executor)
+    def greatest(least):
+        kept = [shape for shape in shapes if shape.area() > least]
+        best = kept[0]
+        for shape in kept:
+            if shape.area() > best.area():
+                best = shape
+        return best, best is shapes[1], best.area(), len(kept)
+
+    for least, count in ((0, 4), (15, 2), (30, 1)):
+        best, *rest = greatest(rt.constant(least))
+        assert best is shapes[1]
+        assert plain(rest) == [True, 81, count]
 
 
 class Tree:
