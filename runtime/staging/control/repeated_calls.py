@@ -48,6 +48,7 @@ class RepeatedCalls:
         self.begin = next(COUNT)
         self.met: dict[tuple[Any, Hashable], SharedCall | None] = {}  # by function and key
         self.refused: set[Any] = set()  # functions, and calls of a few ops
+        self.depth = 0  # the number of routines being traced
 
     @property
     def is_large(self) -> bool:
@@ -73,6 +74,7 @@ class RepeatedCalls:
             return known
         point, made = checkpoint(), SharedCall(fn, arguments, here)
         if made.is_traceable:
+            self.depth += 1
             try:
                 made.trace(form)
                 self.met[key] = made
@@ -80,9 +82,13 @@ class RepeatedCalls:
             except (Exception, Unreachable) as error:  # a trace into the caller's graph tells
                 rollback(point)
                 made.heap.restore()
+                if isinstance(error, RecursionError) and self.depth > 1:
+                    raise  # the outermost call is traced again, not each of them
                 if isinstance(error, _Small):
                     self.refused.add(key)
                     return None
+            finally:
+                self.depth -= 1
         self.refused.add(fn)
         return None
 

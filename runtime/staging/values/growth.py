@@ -12,7 +12,7 @@ from runtime.core.object_mode import want_adoption, want_references
 from runtime.core.positions import staging_error
 from runtime.staging.values.arenas import can_be_reference
 from runtime.staging.values.lattice import Custom, Nested, Optional, Spec, text
-from runtime.staging.values.nesting import check_nesting
+from runtime.staging.values.nesting import AS_OBJECTS, check_nesting
 from runtime.staging.values.select import Select, alternatives_of
 
 __all__ = ["check_choices", "check_growth", "unsettled"]
@@ -60,10 +60,11 @@ def unsettled(specs: Sequence[Spec], start: Sequence[Spec], traces: int) -> Stag
     for spec in specs:
         kinds = Counter(_kinds(spec))
         if kinds and kinds.most_common(1)[0][1] >= traces // 2:
-            kind = kinds.most_common(1)[0][0].__name__
+            kind = kinds.most_common(1)[0][0]
             return staging_error(
-                f"each iteration of this loop links one more {kind} to those before: linked objects cannot grow in a"
-                " staged loop", "Keep their parts in lists, and indices in place of references.")
+                f"each iteration of this loop links one more {kind.__name__} to those before: linked objects cannot"
+                " grow in a staged loop", AS_OBJECTS if issubclass(kind, tuple) else
+                "Keep their parts in lists, and indices in place of references.")
     return staging_error(
         f"the state of this loop has no type that stays the same: after {traces} traces it is still"
         f" {', '.join(map(text, specs))}, and it was {', '.join(map(text, start))}",

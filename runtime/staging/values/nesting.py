@@ -1,5 +1,5 @@
-"""How tuples nest in the state of staged code: a type has a depth, so tuples cannot be put into others of their kind
-for as long as the graph runs, as objects by reference can."""
+"""How tuples, lists and dicts nest in the state of staged code: a type has a depth, so they cannot be put into others
+of their kind for as long as the graph runs, as objects by reference can."""
 from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
@@ -15,21 +15,22 @@ from runtime.staging.values.specs import Custom, Nested, Optional, Spec
 __all__ = ["AS_OBJECTS", "check_nesting", "is_other_tuple"]
 
 _MOST: Final = 8
-AS_OBJECTS: Final = ("Make a class in place of these tuples, whose objects have the parts as attributes, None where"
+AS_OBJECTS: Final = ("Make a class in place of these, whose objects have the parts as attributes, None where"
                      " there is none: objects may refer to others of their class.")
-"""What to do where tuples would be nested to a depth that only the graph knows."""
+"""What to do where containers would be nested to a depth that only the graph knows."""
 
 
 class _Shape(NamedTuple):
-    """How tuples nest in a value: the shapes of its parts, of which those that are no containers have none."""
+    """How tuples, lists and dicts nest in a value: the name of its class, and the shapes of its parts; none for other
+    values. Objects, and lists of the graph, have no name."""
 
-    is_tuple: bool
+    kind: str
     parts: tuple[Any, ...]
 
     @property
     def size(self) -> int:
-        """The number of tuples."""
-        found: int = self.is_tuple + sum(part.size for part in self.parts)
+        """The number of tuples, lists and dicts."""
+        found: int = (self.kind != "") + sum(part.size for part in self.parts)
         return found
 
     def times(self, other: _Shape) -> int:
@@ -42,34 +43,41 @@ def _shape(x: Any) -> _Shape:
     if isinstance(x, (Optional, MaybeNone, MaybeObject)):
         return _shape(x.child if isinstance(x, Optional) else x.structure if isinstance(x, MaybeNone) else x.content)
     if isinstance(x, Nested):
-        return _Shape(isinstance(x.like, tuple), tuple(map(_shape, x.children)))
+        return _Shape(_kind(x.like), tuple(map(_shape, x.children)))
     if isinstance(x, Custom):
-        return _Shape(False, (_shape(x.like.structure),) if isinstance(x.like, StagedItems) else ())
+        return _Shape("", (_shape(x.like.structure),) if isinstance(x.like, StagedItems) else ())
     if isinstance(x, Rows):
-        return _Shape(False, (_shape(x.structure),))
+        return _Shape("", (_shape(x.structure),))
     if isinstance(x, Record):
-        return _Shape(False, tuple(map(_shape, x.fields.values())))
+        return _Shape("", tuple(map(_shape, x.fields.values())))
     if pytree.is_nested(x):
-        return _Shape(isinstance(x, tuple), tuple(map(_shape, pytree.children(x))))
-    return _Shape(False, ())
+        return _Shape(_kind(x), tuple(map(_shape, pytree.children(x))))
+    return _Shape("", ())
+
+
+def _kind(x: Any) -> str:
+    return next((kind.__name__ for kind in (tuple, list, dict) if isinstance(x, kind)), "")
 
 
 def check_nesting(before: Spec | None, now: Spec | None, what: str, name: str = "") -> None:
-    """StagingError if the type of a value has changed so that tuples have several times in them what was in their place
-    before: their number would double with each trace. `what` does that, to the variable `name`."""
-    if before is not None and now is not None and _nests(_shape(before), _shape(now)):
+    """StagingError if the type of a value has changed so that a tuple, list or dict has several times in it what was in
+    its place before: their number would double with each trace. `what` does that, to the variable `name`."""
+    kind = "" if before is None or now is None else _nests(_shape(before), _shape(now))
+    if kind:
         of = f" of {subject(name)}" if name else ""
-        raise staging_error(f"{what} puts the tuples{of} that it has made into others, to a depth that only the graph"
+        raise staging_error(f"{what} puts the {kind}s{of} that it has made into others, to a depth that only the graph"
                             " knows", AS_OBJECTS)
 
 
-def _nests(before: _Shape, now: _Shape) -> bool:
-    """Whether a part that is a tuple has become one that has it several times."""
+def _nests(before: _Shape, now: _Shape) -> str:
+    """The kind of a part that has become one that has it several times; empty if there is none."""
     if before == now:
-        return False
-    if before.is_tuple and now.size >= _MOST and now.times(before) > 1:
-        return True
-    return len(before.parts) == len(now.parts) and any(map(_nests, before.parts, now.parts))
+        return ""
+    if before.kind and now.size >= _MOST and now.times(before) > 1:
+        return before.kind
+    if len(before.parts) != len(now.parts):
+        return ""
+    return next(filter(None, map(_nests, before.parts, now.parts)), "")
 
 
 def is_other_tuple(structure: Any, x: Any) -> bool:
@@ -79,7 +87,7 @@ def is_other_tuple(structure: Any, x: Any) -> bool:
 
 
 def _differ(one: _Shape, other: _Shape) -> bool:
-    is_same_length = len(one.parts) == len(other.parts)
-    if one.is_tuple != other.is_tuple or (one.is_tuple and not is_same_length):
+    kinds, is_same_length = (one.kind, other.kind), len(one.parts) == len(other.parts)
+    if "tuple" in kinds and not (kinds[0] == kinds[1] and is_same_length):
         return True
     return is_same_length and any(map(_differ, one.parts, other.parts))

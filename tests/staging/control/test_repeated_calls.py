@@ -1,12 +1,14 @@
 """Recursion that Python decides: calls that repeat an earlier one become calls of one graph."""
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 from traced_once import on_both
 
+import autograph as ag
 import runtime as rt
 from runtime.staging.control import repeated_calls
 
@@ -276,3 +278,20 @@ def test_an_error_of_the_graph_is_raised() -> None:
         with pytest.raises(ValueError, match="too large"):
             f(x)
         assert f(x % 100) == 34
+
+
+def test_number_of_traces_of_a_recursion_without_end() -> None:
+    """Routines are tried within routines; at the error, the outermost call alone is traced again."""
+    traces = []
+
+    @ag.do_not_convert
+    def note():
+        traces.append(1)
+
+    def endless(x):
+        note()
+        return endless(x + 1)
+
+    with pytest.raises(RecursionError):
+        rt.function(endless)(rt.constant(1))
+    assert len(traces) <= 12 * sys.getrecursionlimit()

@@ -61,10 +61,23 @@ def of_depth(depth):
     return size(tree(depth))
 
 
+def dicts(depth):
+    return {} if depth == 0 else {"left": dicts(depth - 1), "right": dicts(depth - 1)}
+
+
+def pairs(values):
+    stack = None
+    for value in values:
+        stack = (value, stack)
+    return stack
+
+
 @pytest.mark.parametrize(("program", "argument", "message"), [
     (of_numbers, [5, 9, 12, 13, 16, 45], "it has a tuple where these have none, or one of another length"),
     (of_tuples, [5, 9, 12, 13], "it has a tuple where these have none, or one of another length"),
     (of_none, [5, 9, 12, 13], "each iteration of this loop puts the tuples that it has made into others, to a depth"),
+    (dicts, 4, "each call of 'dicts', which calls itself, puts the dicts that it has made into others, to a depth"),
+    (pairs, [1, 2], "each iteration of this loop links one more tuple to those before"),
     (of_depth, 4, "each call of 'tree', which calls itself, puts the tuples that it has made into others, to a depth"),
 ])
 @executors
@@ -72,7 +85,7 @@ def test_the_remedy_is_a_class(program: Callable[..., Any], argument: Any, messa
     with pytest.raises(rt.errors.StagingError, match=message) as info:
         rt.function(program, executor=executor)(rt.constant(argument))
     assert __file__ in str(info.value)
-    assert str(info.value).endswith("Make a class in place of these tuples, whose objects have the parts as attributes,"
+    assert str(info.value).endswith("Make a class in place of these, whose objects have the parts as attributes,"
                                     " None where there is none: objects may refer to others of their class.")
 
 
