@@ -6,7 +6,17 @@ from typing import Any
 import pytest
 
 from runtime.core.errors import StagingError
-from runtime.core.object_mode import NeedsReferences, by_reference, lists_of_arenas, name_of, note_made, want_references
+from runtime.core.object_mode import (
+    NeedsAdoption,
+    NeedsReferences,
+    by_reference,
+    lists_of_arenas,
+    name_of,
+    note_made,
+    note_outside,
+    want_adoption,
+    want_references,
+)
 
 
 class Job:
@@ -57,3 +67,21 @@ def test_whether_the_function_is_traced_again() -> None:
         assert not want_references()
         note_made(Job, ["x"])
         assert want_references()
+
+
+def test_objects_from_before_the_call() -> None:
+    """They are a reason to trace again, after an error, or before one if the trace may ask for that, which it does
+    once."""
+    found = {name_of(Job): (Job, ("x",))}
+    with pytest.raises(NeedsReferences), by_reference({}):
+        note_outside(lambda: found)
+        want_adoption()
+        want_references()
+        raise StagingError("refused")
+    with pytest.raises(NeedsAdoption), by_reference({}, may_adopt=True):
+        note_outside(lambda: found)
+        want_adoption()
+    with by_reference({}, may_adopt=True):
+        want_adoption()
+        note_outside(lambda: found)
+        want_adoption()
