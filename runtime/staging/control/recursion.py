@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CodeType, FunctionType, MappingProxyType
 from typing import Any, Final
@@ -119,6 +119,15 @@ class _Activation:
         return packed(self.structure, found, arguments.arrays)
 
 
+class _CalledAfterChanges(BaseException):
+    """Raised where the routine of a call in progress would be called after objects have changed, which its trace has
+    read as they were: the call is inlined instead."""
+
+    def __init__(self, called: _Activation) -> None:
+        super().__init__(called)
+        self.called = called
+
+
 class _Active(threading.local):
     widened: Mapping[Any, WidenedRoutine] = MappingProxyType({})
     """The functions being traced as one graph for all of their calls."""
@@ -130,7 +139,9 @@ class _Active(threading.local):
     """Functions with calls in progress for which that has failed."""
     calls: tuple[_Activation, ...] = ()
     finished: tuple[_Activation, ...] = ()  # calls of this trace that became routines
-    settled: tuple[tuple[Any, WidenedRoutine], ...] = ()  # functions of this trace with such graphs
+    settled: tuple[tuple[Any, WidenedRoutine, Hashable], ...] = ()
+    """Functions of this trace with such graphs, and the key of the arguments that cannot be inlined; None if Python
+    decides."""
     in_python = 0  # calls in progress outside bodies of control flow
     unrolled: Mapping[Any, Unrolled] = MappingProxyType({})
     """The outermost calls in progress that are not in bodies of control flow, by the function."""
@@ -210,6 +221,9 @@ def _called(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, ...
     outer = _active.calls
     again = _known(fn, arguments, here)
     if again is not None and again.routine is not None:
+        if again in outer and again.has_changed_objects():
+            _widen(again)
+            raise _CalledAfterChanges(again)
         _note_call(again, outer)
         return again.call(arguments)
     args, kwargs = arguments.passed
@@ -317,11 +331,11 @@ def _inlined_or_one_graph(
     """Call a function that may call itself: inlined, or as one graph."""
     if not depth():
         _active.repeated = RepeatedCalls()
-    heap = Heap(reached_by_call(fn, args, kwargs))
+    heap, key = Heap(reached_by_call(fn, args, kwargs)), Arguments(args, kwargs).key
 
     def settled(as_is: bool) -> WidenedRoutine | None:
-        return next((each for key, each in _active.settled if key is fn and each.may_be_called(
-            here, heap, args, kwargs, as_is)), None)
+        return next((each for other, each, widened in _active.settled if other is fn and each.may_be_called(
+            here, heap, args, kwargs, as_is, returns_tensors=widened == key)), None)
 
     known = settled(True)
     if known is not None:
@@ -386,7 +400,8 @@ def _as_one_graph(
             if calls is not None:
                 calls.check(routine)
             if not is_widening() and not any(call.routine is not None for call in _active.calls):
-                _active.settled = (*_active.settled, (fn, routine))
+                key = Arguments(args, kwargs).key if calls is None else None
+                _active.settled = (*_active.settled, (fn, routine, key))
         return routine.call(args, kwargs)
     finally:
         _active.widened = widened
@@ -455,6 +470,10 @@ def _traced(call: _Activation, arguments: Arguments, form: Callable[..., Any], h
         finished = _active.finished
         try:
             result, changed = _pass(call, arguments, form, graph)
+        except _CalledAfterChanges as error:
+            if error.called is not call:
+                raise
+            result, changed = None, True
         finally:
             made = _active.finished[len(finished):]  # those with dependencies rely on what this pass assumed
             _active.finished = (*finished, *(x for x in made if not x.depends))

@@ -1,7 +1,7 @@
 """Graphs of routines: their captures, and the error for those that never return."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from runtime.core.errors import StagingError, locate
@@ -56,10 +56,10 @@ def refuse_caught(name: str, graph: Graph, kinds: Errors) -> None:
             "Return what shows that it failed, instead of raising an error.")
 
 
-def add_captures(captured: list[Any], graph: Graph) -> bool:
-    """Add the tensors and lists that a routine's graph captures to `captured`, which its calls pass. Returns whether
-    there were new ones."""
-    known = set(map(_value, captured))
+def add_captures(captured: list[Any], graph: Graph, others: Collection[Value] = ()) -> bool:
+    """Add the tensors and lists that a routine's graph captures, except `others`, to `captured`, which its calls pass.
+    Returns whether there were new ones."""
+    known = {*map(_value, captured), *others}
     more = [wrap(outer) for outer, _ in graph.captures
             if isinstance(outer, Value) and outer not in known and _constant(outer) is None]
     captured += more

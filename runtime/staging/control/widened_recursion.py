@@ -33,11 +33,12 @@ from autograph.backend import (
     take_out,
     with_parts,
 )
-from runtime.core.graph import Graph
+from runtime.core.graph import Graph, Value
 from runtime.core.object_mode import reached_by_call, want_references
 from runtime.core.op import Errors
 from runtime.core.positions import staging_error, user_position
 from runtime.core.routine import Routine
+from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.trace import add_input, apply, tracing, watching
 from runtime.core.types import Type
 from runtime.numpy.array_objects import ArrayCell, StagedArray
@@ -103,6 +104,8 @@ class WidenedRoutine:
         self.aliases: list[tuple[tuple[Any, ...], Any]] = []
         self.always_raises = self.is_settled = self.has_widened = self.has_stand_in = False
         self.captured: list[Any] = []
+        self.passed: set[Value] = set()
+        """Contents of the cells found in this pass, before the call: the next pass does not capture them."""
         self.caught: Errors = ()  # by `try` statements around calls within the graph
         self.routine = Routine(self.name, ())
 
@@ -173,7 +176,8 @@ class WidenedRoutine:
             self.has_widened |= each.widen(value)
         self._find_cells(known)
         self._find_result(found, graph, known)
-        self.has_widened |= add_captures(self.captured, graph)
+        self.has_widened |= add_captures(self.captured, graph, self.passed)
+        self.passed.clear()
         if self.has_widened:
             return
         self._refuse_shared(found or [], known)
@@ -232,8 +236,9 @@ class WidenedRoutine:
             self.cells = [cell for cell in self.cells if cell.holder is not holder]
         name = reached.path or (holder.__name__ if isinstance(holder, type) else f"a {type(holder).__name__}")
         cell = _Cell(holder, key, name if key is None else f"{name}.{key}", whole)
-        before = as_loop_state(describe(self.heap.before(holder, key)))
-        cell.spec = _by_reference(before, self.known)
+        before = describe(self.heap.before(holder, key))
+        self.passed |= {*_invariants(before)}
+        cell.spec = _by_reference(as_loop_state(before), self.known)
         self.cells.append(cell)
         return cell
 
@@ -285,10 +290,13 @@ class WidenedRoutine:
 
     # Calls.
 
-    def may_be_called(self, here: Graph, heap: Heap, args: Sequence[Any], kwargs: Any, as_is: bool) -> bool:
+    def may_be_called(
+        self, here: Graph, heap: Heap, args: Sequence[Any], kwargs: Any, as_is: bool, returns_tensors: bool = False,
+    ) -> bool:
         """Whether the finished routine may stand for another call of the function, from the graph `here`: what it
         captures is available there, the state fits its types, and what else its trace has read is unchanged. `heap`:
-        what that call can reach. `as_is`: only if no Python value becomes one of the graph, other than arguments."""
+        what that call can reach. `as_is`: only if no Python value becomes one of the graph, other than arguments;
+        `returns_tensors`: the call would return none."""
         if heap.others or heap.reach.iterators or not are_available(self.captured, here):
             return False
         arguments = self._bound(args, kwargs)
@@ -297,7 +305,7 @@ class WidenedRoutine:
             return False
         cells = [(cell, self._spec_of(cell, self.known)) for cell in self.cells]
         if as_is and (any(_has_python_numbers(spec) for _, spec in cells) or (
-                self.result is not None and [*leaf_types(self.result)])):
+                not returns_tensors and self.result is not None and [*leaf_types(self.result)])):
             return False
         written = {(id(cell.holder), cell.key) for cell in self.cells}
         return all((id(reached.value), None if _is_whole(reached.value) else key) in written
@@ -455,6 +463,15 @@ class _Cell:
         old = self.spec
         self.spec = _joined(old, spec, self.name)
         return self.spec != old
+
+
+def _invariants(spec: Spec) -> Iterator[Value]:
+    """The values of the graph that are invariants in a spec."""
+    if isinstance(spec, Static) and isinstance(spec.value, (GraphTensor, GraphList)):
+        yield spec.value.value
+    elif isinstance(spec, (Nested, Custom)):
+        for child in spec.children:
+            yield from _invariants(child)
 
 
 def _is_whole(holder: Any) -> bool:

@@ -9,6 +9,8 @@ import pytest
 from traced_once import on_both
 
 import runtime as rt
+from runtime.staging.control import recursion
+from runtime.staging.control.widened_recursion import WidenedRoutine
 from tests.recursive_programs import hanoi, sort_in_place, sorted_list
 
 PROGRAMS = []
@@ -586,6 +588,143 @@ def attribute_list():
         return s.board, s.best, s.log
 
     return f
+
+
+@program((4,), (0,))
+def undoes_an_attribute():
+    class Walk:
+        def __init__(self):
+            self.depth = 0
+
+        def rest(self, n):
+            if n <= 0:
+                return n + self.depth
+            self.depth += 1
+            found = self.rest(n - 1)
+            self.depth -= 1
+            return found + self.depth
+
+    return lambda n: Walk().rest(n)
+
+
+@program((4,), (0,))
+def undoes_an_append():
+    def rest(n, path):
+        if n <= 0:
+            return n + len(path)
+        path.append(7)
+        found = rest(n - 1, path)
+        path.pop()
+        return found + len(path)
+
+    return lambda n: rest(n, [1])
+
+
+@program((4,), (0,))
+def undoes_a_variable():
+    def f(n):
+        depth = 1
+
+        def rest(n):
+            nonlocal depth
+            if n <= 0:
+                return n + depth
+            depth *= 2
+            found = rest(n - 1)
+            depth //= 2
+            return found + depth
+
+        return rest(n)
+
+    return f
+
+
+@program((5,), (1,))
+def undoes_a_tuple():  # of another length in each call, so that there is no graph for all
+    class Walk:
+        def __init__(self):
+            self.path = ()
+
+        def rest(self, n):
+            if len(self.path) == 3:
+                return n
+            if n <= 0:
+                return n + len(self.path)
+            self.path += (n,)
+            found = self.rest(n - 1)
+            self.path = self.path[:-1]
+            return found + 10 * len(self.path)
+
+    return lambda n: Walk().rest(n)
+
+
+@program((4,), (0,))
+def undoes_in_turn():
+    class Walk:
+        def __init__(self):
+            self.depth = 0
+
+        def even(self, n):
+            if n <= 0:
+                return self.depth
+            self.depth += 1
+            found = self.odd(n - 1)
+            self.depth -= 1
+            return found
+
+        def odd(self, n):
+            return 10 + self.depth if n <= 0 else self.even(n - 1) + self.depth
+
+    return lambda n: Walk().even(n)
+
+
+class Board:
+    """A game: players take numbers from a row in turns, and want the larger sum of those in odd places."""
+
+    def __init__(self, items):
+        self.taken = [[0] * 5 for _ in range(2)]
+        self.items = items
+
+    def search(self, depth, low, high, player):
+        if depth == 0:
+            return sum(self.taken[0][i] * (i % 2) * self.items[i] - self.taken[1][i] * self.items[i] for i in range(5))
+        for i in range(5):
+            if self.taken[0][i] + self.taken[1][i] == 0:
+                self.taken[player][i] = 1
+                score = self.search(depth - 1, low, high, 1 - player)
+                self.taken[player][i] = 0
+                if player == 0:
+                    low = max(low, score)
+                else:
+                    high = min(high, score)
+                if low >= high:
+                    break
+        return low if player == 0 else high
+
+    def best(self, depth):
+        best, found = -1000, -1
+        for i in range(5):
+            if self.taken[0][i] + self.taken[1][i] == 0:
+                self.taken[0][i] = 1
+                score = self.search(depth, -1000, 1000, 1)
+                self.taken[0][i] = 0
+                if score > best:
+                    best, found = score, i
+        return found, best
+
+
+def test_one_graph_for_all_branches_of_a_search(monkeypatch):
+    def f(first, depth):
+        board = Board([3, 9, 4, 1, 5])
+        board.taken[1][first] = 1
+        return board.best(depth)
+
+    made = []
+    monkeypatch.setattr(recursion, "WidenedRoutine", lambda *args: made.append(WidenedRoutine(*args)) or made[-1])
+    traced = rt.function(f)
+    for arguments in ((2, 3), (0, 1)):
+        assert plain(traced(*as_tensors(arguments))) == f(*arguments)
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize(("make", "inputs"), PROGRAMS)
