@@ -72,9 +72,9 @@ class NeedsAdoption(TraceAgain):
 class NeedsOneArena(TraceAgain):
     """The traced function needs one arena for the containers with these keys."""
 
-    def __init__(self, key: Key, other: Key) -> None:
-        super().__init__(f"{key} and {other}")
-        self.key, self.other = key, other
+    def __init__(self, key: Key, *others: Key) -> None:
+        super().__init__(" and ".join(map(str, (key, *others))))
+        self.key, self.others = key, others
 
 
 class NeedsArgument(TraceAgain):

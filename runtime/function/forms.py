@@ -152,7 +152,8 @@ class _Trials:
             forms.sets = True
         elif isinstance(needed, NeedsOneArena):
             assert forms.containers is not None and containers is not None
-            forms.containers = {**forms.containers, containers.first(needed.key): containers.first(needed.other)}
+            first = containers.first(needed.key)
+            forms.containers |= dict.fromkeys(map(containers.first, needed.others), first)
         elif isinstance(needed, NeedsReferencesIn):
             forms.variables_by_reference |= needed.keys
         elif isinstance(needed, NeedsArrayObjects):

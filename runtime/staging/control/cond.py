@@ -217,8 +217,8 @@ def _stage_cond(
     names = places.names(names)
     if true.values is not None or false.values is not None:
         cells = CellJoin(init, [branch.end for branch in (true, false) if branch.end is not None])
-        specs = [_join(pred, true, false, i, name, init, cells if i not in places.found else None)
-                 for i, name in enumerate(names)]
+        specs = [_join(pred, true, false, i, names, init, cells if i not in places.found else None)
+                 for i in range(len(names))]
         check_staged_before(init, specs, False)
         contents = carried(specs, (true, false), cells)
     first = elements.begin
@@ -251,7 +251,8 @@ def _stage_cond(
 
 
 def _join(
-    pred: Tensor, true: Traced, false: Traced, i: int, name: str, init: Sequence[Any], cells: CellJoin | None,
+    pred: Tensor, true: Traced, false: Traced, i: int, names: Sequence[str], init: Sequence[Any],
+    cells: CellJoin | None,
 ) -> Spec:
     for branch, other in ((true, false), (false, true)):
         if other.values is None:
@@ -274,8 +275,9 @@ def _join(
     try:
         return join(true.describe(i), false.describe(i), cells)
     except Conflict as conflict:
-        need_references(conflict, name, true.body, false.body)
-        _refuse(conflict, true, false, i, name)
+        others = ((name, true.describe(k), false.describe(k)) for k, name in enumerate(names))
+        need_references(conflict, names[i], others, true.body, false.body)
+        _refuse(conflict, true, false, i, names[i])
 
 
 _FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType)

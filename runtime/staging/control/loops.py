@@ -273,7 +273,9 @@ class _Loop:
         try:
             return join(spec, out, None if i in self.of_contents or i in self.places.found else self.cells)
         except Conflict as conflict:
-            need_references(conflict, self.names[i], self.body_fn)
+            others = ((name, spec, describe(value, self.origins)) for name, spec, value in zip(
+                self.names, self.specs, self.out, strict=True))
+            need_references(conflict, self.names[i], others, self.body_fn)
             if chooses(self.init[i]):
                 self.to_join.append(i)
                 return spec

@@ -11,7 +11,7 @@ arena for both (`NeedsOneArena`), as in Steensgaard's points-to analysis.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final, NoReturn
 
@@ -46,6 +46,7 @@ from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.references import References, number_of_place
 from runtime.staging.values.select import choose
 from runtime.staging.values.spec_text import Conflict
+from runtime.staging.values.specs import Spec
 
 __all__ = [
     "ContainerArena", "ContainerArenas", "ContainerReference", "identity_of", "make_references", "need_references",
@@ -268,13 +269,16 @@ class ContainerReferences(References):
         return [convert_to_tensor(x[0].place).type]
 
 
-def unify(arena: ContainerArena, other: ContainerArena) -> None:
-    """Let the containers of two arenas be in one: NeedsOneArena if they are two; ValueError if their classes differ."""
-    if arena is not other:
+def unify(arena: ContainerArena, *others: ContainerArena) -> None:
+    """Let the containers of these arenas be in one: NeedsOneArena if they are several; ValueError if their classes
+    differ."""
+    others = tuple([other for other in others if other is not arena])
+    for other in others:
         if not arena.takes(other.empty):
             raise ValueError(f"the structures differ: a {arena.name} is no {other.name}")
-        assert arena.key is not None and other.key is not None
-        raise NeedsOneArena(arena.key, other.key)
+    if others:
+        assert arena.key is not None
+        raise NeedsOneArena(arena.key, *[other.key for other in others if other.key is not None])
 
 
 def _can_refer(x: Any) -> bool:
@@ -350,16 +354,22 @@ def _keys_of(body: Any, name: str) -> tuple[Key, Key]:
     return (name, filename, getattr(body, "lineno", 0)), (name, filename, _ANYWHERE)
 
 
-def need_references(conflict: Conflict, name: str, *bodies: Any) -> None:
+def need_references(conflict: Conflict, name: str, others: Iterable[tuple[str, Spec, Spec]], *bodies: Any) -> None:
     """Called where a variable has containers by reference and by value at the ends of bodies: NeedsReferencesIn if that
-    is the conflict."""
-    sides = conflict.left, conflict.right
-    arenas, are_references = container_arenas(), [*map(is_container_reference, sides)]
-    if arenas is None or all(are_references) or not any(are_references) or not any(map(is_container_spec, sides)):
+    is the conflict. `others`: the names and specs of further variables, of which those that have both need it, too."""
+    arenas = container_arenas()
+    if arenas is None or not _are_mixed(conflict.left, conflict.right):
         return
     needed = {_keys_of(body, name)[0] for body in bodies}
     if needed - arenas.variables:
-        raise NeedsReferencesIn(needed)
+        names = [other for other, left, right in others if _are_mixed(left, right)]
+        raise NeedsReferencesIn(needed.union(_keys_of(body, other)[0] for body in bodies for other in names))
+
+
+def _are_mixed(*sides: Spec) -> bool:
+    """Whether one is a list or dict by reference, and the other one by value."""
+    return any(map(is_container_reference, sides)) and any(map(is_container_spec, sides)) and not all(
+        map(is_container_reference, sides))
 
 
 def need_references_by(name: str, place: Position | None) -> None:
@@ -411,8 +421,7 @@ def choose_container(values: Sequence[Any], at: Any) -> Any:
     if not all(map(_can_refer, values)) or None in [*map(layout_of_container, values)]:
         return None
     arena: ContainerArena = values[0][0].arena
-    for x in values[1:]:
-        unify(arena, x[0].arena)
+    unify(arena, *[x[0].arena for x in values])
     return arena.at(choose([x[0].place for x in values], at))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import runtime as rt
+from runtime.function.function import Function
 from tests.plain_values import check_places, executors
 
 
@@ -247,6 +248,40 @@ def test_life_on_lists_of_lists() -> None:
         return cells
 
     check_places(life, "numpy", ([[(i * j + i) % 3 % 2 for j in range(9)] for i in range(9)], 3))
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_the_trials_do_not_grow_with_the_number_of_lists(monkeypatch: pytest.MonkeyPatch, executor: str) -> None:
+    class Grid:
+        shapes: list[list[Any]]
+
+        def __init__(self) -> None:
+            self.rows: Any = [[0] * 4 for _ in range(5)]
+
+        def put(self, shape: Any, at: Any) -> None:
+            for y, x in self.shapes[shape]:
+                self.rows[at + y][x] += 1
+            if all(item > 0 for item in self.rows[at]):
+                del self.rows[at]
+                self.rows.insert(0, [0] * 4)
+
+    def fall(shapes: Any) -> Any:
+        grid = Grid()
+        for shape in shapes:
+            grid.put(shape, 2)
+        return grid.rows
+
+    traced_once, counts = Function._trace_once, []
+    monkeypatch.setattr(Function, "_trace_once", lambda *args, **names: counts.append(1) or traced_once(*args, **names))
+    found = []
+    for number in (3, 6):
+        Grid.shapes = [[(0, (k + j) % 4) for j in range(2)] for k in range(number)]
+        counts.clear()
+        traced = rt.function(fall, executor=executor)
+        for shapes in ([0, 2, 1], [0, 1], [2, 0, 0, 1, 2]):
+            assert rt.nest.map_structure(int, traced(rt.constant(shapes))) == fall(shapes)
+        found.append(len(counts))
+    assert found[0] == found[1]
 
 
 def test_message_more_kinds_of_lists_than_there_are_arenas() -> None:
