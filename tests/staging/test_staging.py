@@ -25,6 +25,7 @@ from runtime.core.graph import Graph
 from runtime.core.pruning import prune
 from runtime.core.trace import add_input, set_outputs, tracing
 from runtime.errors import StagingError
+from runtime.staging.control import loops
 from runtime.staging.values.body_tracing import Unreachable
 
 Point = namedtuple("Point", "x y")
@@ -1159,6 +1160,32 @@ def test_a_change_that_spreads_through_a_list_item_by_item():
     for fn in rule_30, rows:
         found = rt.nest.map_structure(int, rt.function(fn)(rt.constant(15)))
         assert found == rt.nest.map_structure(int, fn(rt.constant(15)))
+
+
+def test_a_change_that_spreads_from_object_to_object(monkeypatch):
+    class Mass:
+        def __init__(self, x, v):
+            self.x, self.v = x, v
+
+    def chain(x, steps, size=40):
+        masses = [Mass(float(i), 0.0) for i in range(size)]
+        masses[0].x, masses[-1].v = x, 7
+        for _ in rt.range(steps):
+            for i in range(size - 1):
+                if i > 0:
+                    masses[i].v += masses[i - 1].x - masses[i].x + 1.0
+            for mass in masses[:-1]:
+                mass.x += 0.1 * mass.v
+        return [mass.x for mass in masses], f"{masses[-1].v}"
+
+    traces = []
+    trace = loops._Loop._trace
+    monkeypatch.setattr(loops._Loop, "_trace", lambda *args: traces.append(1) or trace(*args))
+    positions, last = rt.function(chain)(rt.constant(0.5), rt.constant(45))
+    wanted, at_end = chain(rt.constant(0.5), rt.constant(45))
+    assert last == at_end == "7"
+    np.testing.assert_allclose([float(x) for x in positions], [float(x) for x in wanted], rtol=1e-4)
+    assert len(traces) < 10
 
 
 def test_error_comparison_of_containers():

@@ -19,15 +19,7 @@ from runtime.core.positions import staging_error
 from runtime.core.tensor import indices
 from runtime.core.tensor_writes import Leaving, followed
 from runtime.core.text import Text
-from runtime.core.trace import (
-    add_input,
-    apply,
-    capture,
-    convert_to_tensor,
-    current_graph,
-    set_outputs,
-    tracing,
-)
+from runtime.core.trace import add_input, apply, capture, convert_to_tensor, current_graph, set_outputs, tracing
 from runtime.core.types import TensorType
 from runtime.ops.control import REDUCE, WHILE_LOOP
 from runtime.ops.math import minimum
@@ -60,7 +52,7 @@ from runtime.staging.values.lattice import (
     Spec,
     Static,
     absent,
-    all_items_widened,
+    all_parts_widened,
     as_loop_state,
     describe,
     join,
@@ -149,7 +141,7 @@ class _Loop:
                     if widened == self.specs:
                         widened = self._with_contents(widened)
                 growth.check_growth(self.specs, widened, start, number)
-                self.specs = list(map(all_items_widened, self.specs, widened)) if number >= _SPREADING else widened
+                self.specs = all_parts_widened(self.names, self.specs, widened) if number >= _SPREADING else widened
                 rollback(mark)
                 for i in self.to_join:
                     [self.init[i]] = joined([self.init[i]], [self.names[i]])
@@ -273,8 +265,7 @@ class _Loop:
         try:
             return join(spec, out, None if i in self.of_contents or i in self.places.found else self.cells)
         except Conflict as conflict:
-            others = ((name, spec, describe(value, self.origins)) for name, spec, value in zip(
-                self.names, self.specs, self.out, strict=True))
+            others = zip(self.names, self.specs, (describe(x, self.origins) for x in self.out), strict=True)
             need_references(conflict, self.names[i], others, self.body_fn)
             if chooses(self.init[i]):
                 self.to_join.append(i)

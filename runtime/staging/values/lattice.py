@@ -14,8 +14,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import starmap
 from typing import Any, Final
 
 import numpy as np
@@ -83,7 +83,7 @@ from runtime.staging.values.trials import trials
 
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
-    "all_items_widened", "as_loop_state", "as_outputs", "describe", "join", "kind_text", "leaf_types", "parts_of",
+    "all_parts_widened", "as_loop_state", "as_outputs", "describe", "join", "kind_text", "leaf_types", "parts_of",
     "remedy_for_lists", "shared", "targets", "text", "type_of",
     "value_of", "with_staged_lists",
 ]
@@ -132,20 +132,42 @@ def as_outputs(spec: Spec, graph: Graph) -> Spec:
     return spec
 
 
+def all_parts_widened(names: Sequence[str], before: Sequence[Spec], after: Sequence[Spec]) -> list[Spec]:
+    """`all_items_widened` of the variables with these names; the same part of the elements of a list, such as `xs[0].v`
+    and `xs[1].v`, counts as the items of one."""
+    made = list(map(all_items_widened, before, after))
+    groups: dict[str, list[int]] = {}
+    for k, name in enumerate(names):
+        if "[" in name:
+            groups.setdefault(_SUBSCRIPT.sub("[]", name), []).append(k)
+    for places in groups.values():
+        _widen_all([before[k] for k in places], made, places)
+    return made
+
+
+_SUBSCRIPT: Final = re.compile(r"\[\d+\]")
+
+
 def all_items_widened(before: Spec, after: Spec) -> Spec:
     """`after` with all numbers in a list or tuple widened to tensors, if some of them became tensors since `before`:
     otherwise later iterations would widen their neighbours one by one."""
     if not (isinstance(before, Nested) and isinstance(after, Nested) and before.alike(after)):
         return after
-    pairs = list(zip(before.children, after.children, strict=True))
-    children = list(starmap(all_items_widened, pairs))
-    wider = next((new for old, new in pairs if is_atom(old) and isinstance(new, Leaf)), None)
-    if wider is not None and isinstance(after.like, (*LISTS, tuple)):
-        for k, child in enumerate(children):
-            if isinstance(child, Static) and type(child.value) in (bool, int, float):
-                with contextlib.suppress(Conflict):
-                    children[k] = join(wider, child)
+    children = list(map(all_items_widened, before.children, after.children))
+    if isinstance(after.like, (*LISTS, tuple)):
+        _widen_all(before.children, children, range(len(children)))
     return dataclasses.replace(after, children=tuple(children))
+
+
+def _widen_all(before: Sequence[Spec], specs: list[Spec], places: Sequence[int]) -> None:
+    """Widen all numbers among the specs at these places, if some of their type became tensors since `before`."""
+    wider = {type(old.value): specs[k] for old, k in zip(before, places, strict=True)
+             if isinstance(old, Static) and type(old.value) in (bool, int, float) and isinstance(specs[k], Leaf)}
+    for k in places if wider else ():
+        spec = specs[k]
+        if isinstance(spec, Static) and type(spec.value) in wider:
+            with contextlib.suppress(Conflict):
+                specs[k] = join(wider[type(spec.value)], spec)
 
 
 def leaf_types(spec: Spec, name: str = "") -> Iterator[tuple[Type, str]]:
