@@ -473,6 +473,98 @@ def breadth_first(grid):
     return steps
 
 
+class ThreeInARow:
+    def __init__(self):
+        self.grid = [[0] * 4 for _ in range(4)]
+
+    def free_row(self, column):
+        for row in range(4):
+            if self.grid[row][column] == 0:
+                return row
+        return -1
+
+    def has_won(self, player):
+        for i in range(4):
+            for j in range(2):
+                if all(self.grid[i][j + k] == player for k in range(3)):
+                    return True
+                if all(self.grid[j + k][i] == player for k in range(3)):
+                    return True
+        return False
+
+    def search(self, depth, low, high, player):
+        if self.has_won(-player):
+            return -player * (100 + depth)
+        if depth == 0:
+            return 0
+        for column in range(4):
+            row = self.free_row(column)
+            if row < 0:
+                continue
+            self.grid[row][column] = player
+            score = self.search(depth - 1, low, high, -player)
+            self.grid[row][column] = 0
+            if player == 1:
+                low = max(low, score)
+            else:
+                high = min(high, score)
+            if low >= high:
+                break
+        return low if player == 1 else high
+
+    def best_move(self, depth):
+        best, found = -1000, -1
+        for column in range(4):
+            row = self.free_row(column)
+            if row >= 0:
+                self.grid[row][column] = 1
+                score = self.search(depth, -1000, 1000, -1)
+                self.grid[row][column] = 0
+                if score > best:
+                    best, found = score, column
+        return found, best
+
+
+def three_in_a_row(moves, depth):
+    game, player = ThreeInARow(), 1
+    for column in moves:
+        row = game.free_row(column)
+        if row >= 0:
+            game.grid[row][column] = player
+            player = -player
+    return game.best_move(depth)
+
+
+class Mass:
+    def __init__(self, x, v):
+        self.x, self.v = x, v
+
+
+class Springs:
+    def __init__(self, n):
+        self.masses = [Mass(float(i), 0.0) for i in range(n)]
+
+    def step(self, dt):
+        for i, mass in enumerate(self.masses):
+            if i > 0:
+                mass.v += dt * (self.masses[i - 1].x - mass.x + 1.0)
+            if i < len(self.masses) - 1:
+                mass.v += dt * (self.masses[i + 1].x - mass.x - 1.0)
+        for mass in self.masses:
+            mass.x += dt * mass.v
+
+    def energy(self):
+        return sum(0.5 * mass.v ** 2 for mass in self.masses)
+
+
+def springs(x, steps, n):
+    chain = Springs(n)
+    chain.masses[0].x = x
+    for _ in range(steps):
+        chain.step(0.1)
+    return chain.energy(), chain.masses[-1].x
+
+
 def matrix_products(x, n):
     found = x
     for _ in range(n):
@@ -597,6 +689,8 @@ PROGRAMS: Final[dict[str, Callable[[int], tuple[Any, ...]]]] = {
         two_sum, _ints(2 * _RANDOM.integers(0, 10**6, 20_000 * k)), _ints(7)),
     "a walk of 20,000 steps with a set": lambda k: (places_of_a_walk, _ints(_RANDOM.integers(0, 4, 20_000 * k))),
     "minimax": lambda k: (minimax, np.array([1, -1, 0, 0, 0, 0, 0, 0, 0], np.int32), _ints(1)),
+    "three in a row, alpha-beta search in a class": lambda k: (three_in_a_row, _ints([2, 2, 1] * k), _ints(3)),
+    "40 masses on springs, as objects": lambda k: (springs, rt.constant(0.5), _ints(10), 40 * k),
     "1,000 times if x == k: return": lambda k: (_many_returns(1000 * k), _ints(70)),
     "a display of 1,000 that a branch changes": lambda k: (_changed_display(1000 * k), _ints(70)),
     "2,000 products of matrices": lambda k: (matrix_products, rt.ones((10, 10)) / 10, 2000 * k),

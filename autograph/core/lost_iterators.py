@@ -38,6 +38,9 @@ def lose_with(iterator: Any, source: Any) -> None:
 @contextmanager
 def hidden(iterators: Errors) -> Iterator[None]:
     """Forbid advancing these iterators while a body runs."""
+    if not iterators:
+        yield
+        return
     before = lost.iterators
     lost.iterators = {**before, **iterators}
     try:
