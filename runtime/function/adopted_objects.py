@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from autograph.backend import LISTS, fields_in, is_of_converted_code, put
+from autograph.backend import fields_in, is_of_converted_code
 from runtime.core.object_mode import Classes, Name, arenas_of_objects, name_of, note_outside
 from runtime.core.tensor import EagerTensor, GraphTensor
-from runtime.function.attribute_state import content_of, holder_of
+from runtime.function.attribute_state import holder_of
 from runtime.function.prior_state import PriorState
 from runtime.function.reconstruction import Part, Values
 from runtime.function.signature import weakly
+from runtime.function.substitution import substituted
 from runtime.staging.values.arenas import can_be_reference
 
 __all__ = ["calling"]
@@ -80,39 +80,12 @@ class _Adoption:
         self.objects = [x for x, _ in _objects(outside) if name_of(type(x)) in classes]
         self.references: dict[int, Any] = {}
         """By id of an object, its reference."""
-        self.places: list[tuple[Any, Any, Any]] = []
-        """Where there are references in place of objects: the holder, its key, and what was there."""
 
     def within(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The result of a call of `fn` with references in place of the objects."""
-        with self._substituted():
-            return fn(*map(self._with, args), **{name: self._with(value) for name, value in kwargs.items()})
-
-    @contextmanager
-    def _substituted(self) -> Iterator[None]:
         self._add()
-        for holder, key in self._places():
-            part = _at(holder, key)
-            new = self._with(part)
-            if new is not part:
-                self.places.append((holder, key, (part, new)))
-                _put(holder, key, new)
-        try:
-            yield
-        finally:
-            for holder, key, (part, new) in self.places:
-                if _at(holder, key) is new:
-                    _put(holder, key, part)
-
-    def _places(self) -> Iterator[tuple[Any, Any]]:
-        """The places of all that the traced code can reach, except the attributes of the objects."""
-        for reached, before in self.outside.heap.records:
-            holder = reached.value
-            if type(holder) in LISTS:
-                yield from ((holder, k) for k in range(len(holder)))
-            elif isinstance(before, dict) and id(holder) not in self.references:
-                yield from ((holder, key) for key in before)
-        yield from ((named, name) for named in self.outside.reach.named for name in named.names)
+        with substituted(self.outside.heap, self._with, self.references):  # the attributes of the objects are in arenas
+            return fn(*map(self._with, args), **{name: self._with(value) for name, value in kwargs.items()})
 
     def _add(self) -> None:
         """Add the objects to the arenas."""
@@ -151,14 +124,3 @@ def _found(kept: Any, cls: type, values: Values) -> Any:
 def _argument(place: int, values: Values) -> Any:
     assert values.containers is not None
     return values.containers[place]
-
-
-def _at(holder: Any, key: Any) -> Any:
-    return (holder[key] if key < len(holder) else None) if type(holder) in LISTS else content_of(holder, key)
-
-
-def _put(holder: Any, key: Any, part: Any) -> None:
-    if type(holder) in LISTS:
-        holder[key] = part
-    else:
-        put(holder, key, part)

@@ -3,13 +3,13 @@ a global's. A call copies their final contents in the graph back into the caller
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import CellType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from autograph.backend import Heap, put, scopes, variables
+from autograph.backend import Heap, scopes, variables
 from runtime.core.array_mode import TraceAgain, want_objects
 from runtime.core.array_promotion import of_arrays
 from runtime.core.errors import StagingError
@@ -18,8 +18,8 @@ from runtime.core.positions import staging_error
 from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.core.trace import add_input
 from runtime.core.types import type_of_array
-from runtime.function.attribute_state import content_of
 from runtime.function.signature import ArrayPattern, layout_of, share_memory
+from runtime.function.substitution import substituted
 from runtime.function.visible_places import Visible
 from runtime.numpy.array_choices import JoinedArray, owners_of
 from runtime.numpy.array_layouts import Layout
@@ -27,9 +27,6 @@ from runtime.numpy.array_objects import ArrayCell, StagedArray, put_result, read
 from runtime.numpy.array_results import as_object
 
 __all__ = ["ArrayArguments", "put_back", "result_in"]
-
-T = TypeVar("T")
-
 
 
 class ArrayArguments:
@@ -66,7 +63,6 @@ class ArrayArguments:
         for k, array in enumerate(self.inputs_outside):
             self.captured[id(array)] = self._cell(
                 len(inputs) + k, add_input(graph, of_arrays(type_of_array(array)), f"array_{k}"), layout_of(array))
-        self._holders: list[tuple[Any, Any, Any]] = []
 
     def _cell(self, place: int, x: GraphTensor, layout: Layout) -> ArrayCell:
         cell = ArrayCell(x, layout=layout)
@@ -107,32 +103,13 @@ class ArrayArguments:
         them. On TraceAgain everything is restored."""
         if self.inputs_outside:
             self._refuse_views(Visible(heap))
-        self._substitute(heap)
-        try:
-            with scopes(*heap.reach.scopes):
-                yield
-        except TraceAgain:
-            heap.restore()
-            raise
-        finally:
-            originals = {id(cell): part for holder, key, part in self._holders for cell in [self.captured[id(part)]]}
-            while self._holders:
-                holder, key, part = self._holders.pop()
-                current = holder[key] if type(holder) is list else content_of(holder, key)
-                if current is self.captured[id(part)]:
-                    _put(holder, key, part)
-                elif id(current) in originals:  # another captured array was stored there
-                    _put(holder, key, originals[id(current)])
-
-    def _substitute(self, heap: Heap) -> None:
-        holders = [(reached.value, parts) for reached, parts in heap.records]
-        holders += [(named, {name: named.namespace[name] for name in named.names if name in named.namespace})
-                    for named in heap.reach.named]
-        for holder, parts in holders if self.captured else ():
-            for key, part in parts.items() if isinstance(parts, dict) else enumerate(parts):
-                if id(part) in self.captured:
-                    self._holders.append((holder, key, part))
-                    _put(holder, key, self.captured[id(part)])
+        with substituted(heap, lambda part: self.captured.get(id(part), part)) if self.captured else nullcontext():
+            try:
+                with scopes(*heap.reach.scopes):
+                    yield
+            except TraceAgain:
+                heap.restore()
+                raise
 
     def changed(self) -> list[tuple[int, GraphTensor]]:
         """The arrays that the graph changes, by index, with their contents at the end."""
@@ -147,13 +124,6 @@ class ArrayArguments:
         """The indices of the arrays whose memory an output shares."""
         owners = owners_of(output) if isinstance(output, StagedArray) else ()
         return frozenset(place for place, cell, _ in self.places if any(cell is owner for owner in owners))
-
-
-def _put(holder: Any, key: Any, part: Any) -> None:
-    if type(holder) is list:
-        holder[key] = part
-    else:
-        put(holder, key, part)
 
 
 def result_in(result: Any, is_array: bool, shares: Sequence[Any]) -> Any:
