@@ -12,6 +12,7 @@ Converted modules import only the operators from here: modules that need a parse
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -87,4 +88,17 @@ def _maker(fn: FunctionType) -> Maker | None:
     return made
 
 
-CONVERTER.define(maker=_maker)
+def _context(fn: FunctionType) -> Callable[..., Any] | None:
+    """`api.internal_iteration` of the generator function of a context manager; None if it does not convert."""
+    try:
+        template: Callable[..., Any] = _api.internal_iteration(fn, True)
+        return template
+    except ConversionError:
+        return None
+    except ModuleNotFoundError as error:
+        if error.name != "gast":
+            raise
+        return None
+
+
+CONVERTER.define(maker=_maker, context=_context)

@@ -120,8 +120,8 @@ def convert_tree(
 _lock = threading.RLock()
 
 
-def _template(fn: FunctionType, recursive: bool, internally: bool = False) -> Template:
-    options = "internally" if internally else recursive
+def _template(fn: FunctionType, recursive: bool, internally: str = "") -> Template:
+    options = internally or recursive
     kept = disk_cache.load(fn.__code__, options)
     if kept is not None:
         return Template(kept[0], fn.__code__, kept[1], operators)
@@ -138,27 +138,29 @@ def _template(fn: FunctionType, recursive: bool, internally: bool = False) -> Te
     return template
 
 
-def _compiled(fn: FunctionType, recursive: bool, internally: bool) -> tuple[Template, str]:
+def _compiled(fn: FunctionType, recursive: bool, internally: str) -> tuple[Template, str]:
     source = capture(fn)
     free = frozenset(fn.__code__.co_freevars)
     used = identifiers(source.tree) | free
     if internally:
-        iterate_internally(source.tree, source.filename)
+        iterate_internally(source.tree, source.filename, internally == "context")
     convert_tree(source.tree, used, STAGES[-1], recursive, source.class_name, free)
     name = name_operators(source.tree, used)
     more = CONSUMER if internally else ()
     return compile_function(source, source.tree, fn.__code__, name, operators, more), name
 
 
-def internal_iteration(fn: FunctionType) -> Template:
+def internal_iteration(fn: FunctionType, is_context: bool = False) -> Template:
     """The maker of the internally iterating form of generator functions with this code: a function that passes its
-    items to the functions of a loop, found in the cells `ag__body` and `ag__test`. UnsupportedError if the generator
-    has to suspend its frame."""
-    table = _unused["internally"]
+    items to the functions of a loop, found in the cells `ag__body` and `ag__test`. `is_context`: of one that makes a
+    context manager, and passes its value to the body of the `with`, which is in `ag__body`. UnsupportedError if the
+    generator has to suspend its frame."""
+    form = "context" if is_context else "internally"
+    table = _unused[form]
     entry = table.get(id(fn.__code__))
     if entry is None:
         with _lock:
-            template = _template(fn, True, internally=True)
+            template = _template(fn, True, form)
         entry = table[id(fn.__code__)] = template, until_gone(fn.__code__, table, id(fn.__code__))
     return entry[0]
 
@@ -179,7 +181,8 @@ def maker(fn: FunctionType) -> converted_call.Maker | None:
     return converted_call.at_work.run(made)
 
 
-_unused: dict[bool | str, dict[int, tuple[Template, object]]] = {False: {}, True: {}, "internally": {}}
+_unused: dict[bool | str, dict[int, tuple[Template, object]]] = {
+    False: {}, True: {}, "internally": {}, "context": {}}
 """Templates not used by `ag__.call`, by `recursive` and the id of the code object: non-recursive ones, and those that
 change nothing; and those of `internal_iteration`."""
 for _table in _unused.values():

@@ -59,7 +59,7 @@ from autograph.differential_check import Difference, changed_arguments, check, c
 from autograph.dispatch.converted_call import truth_value
 from autograph.dispatch.special_methods import meeting
 from autograph.operators.containers import split
-from autograph.operators.exceptions import guards_yield
+from autograph.operators.contexts import guards_yield
 from autograph.operators.generators import Clause, fresh_clause, items_of, itself
 from autograph.state.heap_snapshot import Heap, accept
 from autograph.state.key_order import merged_keys

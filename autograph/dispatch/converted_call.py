@@ -53,6 +53,10 @@ class Converter(Late):
     """Returns the maker for a function's code object, or None if such functions are called as they are. Defined by the
     package `autograph`."""
 
+    context: Callable[[FunctionType], Callable[..., Any] | None]
+    """Returns the template of the form of a generator function that passes its value to the body of a `with`; None if
+    there is none (`api.internal_iteration`)."""
+
 
 CONVERTER: Final = Converter()
 

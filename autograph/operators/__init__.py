@@ -56,8 +56,9 @@ from autograph.operators.containers import (
     spread,
     sub,
 )
+from autograph.operators.contexts import run_with, trace_with
 from autograph.operators.counting import loop_over_count, only_counts
-from autograph.operators.exceptions import Except, kept_handler, kept_try, run_try, run_with, trace_try, trace_with
+from autograph.operators.exceptions import Except, kept_handler, kept_try, run_try, trace_try
 from autograph.operators.generators import (
     Clause,
     Exhausted,

@@ -1,32 +1,26 @@
-"""`try` and `with` while a backend traces: the part that Python decides, and the part decided when the graph runs.
+"""`try` while a backend traces: the part that Python decides, and the part decided when the graph runs.
 
 The body first runs as it is. If no operation that it traced can raise, when the graph runs, an error that a handler
 catches, the statement is done. Otherwise the effects of the body are undone, and the statement is staged.
 """
 from __future__ import annotations
 
-import contextlib
-import dis
 import functools
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from types import CodeType, FunctionType, GeneratorType
+from types import CodeType, FunctionType
 from typing import Any, Final, cast
 
-from autograph.core.allowlist import exclusion_rule
 from autograph.core.backend import Backend, Handler, ambient, staging_backend
-from autograph.core.code_cache import per_code
 from autograph.core.trace_cleanup import of_trace
-from autograph.core.tracebacks import is_converted, is_internal, prune, settle, stand_in
-from autograph.core.versions import TRIES_ARE_TABLES
-from autograph.dispatch.converted_call import call
+from autograph.core.tracebacks import prune, settle, stand_in
 from autograph.state.converted_text_bodies import part
 from autograph.state.statement_state import Body, Remake, Restage, State, snapshot_of, staged
 
 __all__ = [
-    "Except", "classes_of", "guards_yield", "kept_handler", "kept_try", "run_try", "run_with", "trace_try",
-    "trace_with",
+    "Except", "classes_of", "end_jumps", "kept_handler", "kept_try", "run_try", "standing_for", "trace_handlers",
+    "trace_try",
 ]
 
 Thunk = Callable[[], Any]
@@ -96,7 +90,7 @@ def _run_final(inner: Thunk, final: Thunk, jumps: Sequence[str]) -> None:
 
 def _is_left(final: Thunk, jumps: Sequence[str]) -> bool:
     """Run the `finally` for an error; returns whether it jumps, which discards the error."""
-    _end_jumps(final, jumps)
+    end_jumps(final, jumps)
     final()
     flags = [cell for name, cell in zip(final.__code__.co_freevars, final.__closure__ or ()) if name in jumps]
     return any(flag.cell_contents for flag in flags)
@@ -158,11 +152,11 @@ def trace_try(
 ) -> None:
     """The statement while `backend` traces."""
     if final is not None:
-        inner = functools.partial(_trace_handlers, backend, body, handlers, orelse, state) if handlers else body
+        inner = functools.partial(trace_handlers, backend, body, handlers, orelse, state) if handlers else body
         functions = (body, *(handler for _, handler in handlers), orelse, final)
         _Final(backend, inner, final, jumps, state, functions).trace()
     else:
-        _trace_handlers(backend, body, handlers, orelse, state)
+        trace_handlers(backend, body, handlers, orelse, state)
 
 
 class _Staged(threading.local):
@@ -195,7 +189,7 @@ class _Attempt:
         self.mark.rollback()
 
 
-def _trace_handlers(
+def trace_handlers(
     backend: Backend, body: Thunk, handlers: Sequence[Except], orelse: Thunk | None, state: tuple[str, ...],
     users: tuple[Any, ...] = (),
 ) -> None:
@@ -356,7 +350,7 @@ class _Final:
         def run() -> None:
             inner()
 
-        return _standing_for(run, *self.functions)
+        return standing_for(run, *self.functions)
 
 
 class _At:
@@ -369,114 +363,14 @@ class _At:
         return self.run(*values)
 
 
-# with
-
-def run_with(manager: Any, body: Callable[..., Any], jumps: Sequence[str]) -> None:
-    """`with manager as value: body(value)`; the body may ignore the value."""
-    swallowed, value = True, None
-    try:
-        with manager as value:
-            _run_body(body, value)
-            swallowed = False
-    finally:
-        del manager, value  # an error's traceback may keep this frame
-    if swallowed:
-        _end_jumps(body, jumps)
-
-
-def _run_body(body: Callable[..., Any], value: Any) -> None:
-    """Run the body of a `with`, such that `__exit__` sees its errors as in the original code."""
-    arguments = [value][:body.__code__.co_argcount]
-    del value  # as in `run_with`
-    try:
-        part(body)(*arguments)
-    except BaseException as error:
-        if (local := settle(error)) is not None:
-            try:
-                raise local
-            except UnboundLocalError:
-                stand_in(local, error)
-                raise
-        raise
-    finally:
-        del arguments
-
-
-def _end_jumps(body: Callable[..., Any], jumps: Sequence[str]) -> None:
+def end_jumps(body: Callable[..., Any], jumps: Sequence[str]) -> None:
+    """Cancel the jumps out of a body."""
     for name, cell in zip(body.__code__.co_freevars, body.__closure__ or ()):
         if name in jumps:
             cell.cell_contents = False
 
 
-def trace_with(
-    backend: Backend, manager: Any, body: Callable[..., Any], jumps: Sequence[str], state: tuple[str, ...],
-    cond: Callable[..., None],
-) -> None:
-    """The statement while `backend` traces. `__enter__` and `__exit__` written in Python are converted, and `__exit__`
-    is staged for the errors that the graph may raise; those of other classes run at trace time."""
-    enter, leave = getattr(type(manager), "__enter__", None), getattr(type(manager), "__exit__", None)
-    if type(leave) is not FunctionType or enter is None or not (
-        is_converted(leave.__code__) or exclusion_rule(leave) is None or isinstance(manager, contextlib.suppress)
-    ):
-        mark = backend.checkpoint()
-        run_with(manager, body, jumps)
-        if _cleans_up(manager) and mark.may_raise((BaseException,)):
-            raise backend.error(
-                "the body of this `with` may raise when the graph runs, and the generator that makes its context has a "
-                "`try` or `with` around its `yield`, which sees only what is raised while it is traced",
-                "Write the context manager as a class with __enter__ and __exit__, or use `try` and `finally` here.")
-        return
-    manager_ = manager
-    value = call(enter)(manager)
-
-    def inner() -> None:
-        body(*[value][:body.__code__.co_argcount])
-
-    def leave_by(error: BaseException) -> None:
-        def again() -> None:
-            raise error
-
-        cond(call(leave)(manager_, type(error), error, error.__traceback__), None, again)
-        _end_jumps(body, jumps)
-
-    def leave_normally() -> None:
-        call(leave)(manager_, None, None, None)
-
-    _trace_handlers(backend, _standing_for(inner, body), [(None, _standing_for(leave_by, body))],
-                    _standing_for(leave_normally, body), state, (body,))
-
-
-def _cleans_up(manager: Any) -> bool:
-    """Whether a context manager was made from a user's generator with a `try` or `with` around a `yield`."""
-    generator = getattr(manager, "gen", None)
-    if not isinstance(manager, contextlib.AbstractContextManager) or not isinstance(generator, GeneratorType):
-        return False
-    return not is_internal(generator.gi_code.co_filename) and guards_yield(generator.gi_code)
-
-
-@per_code
-def guards_yield(code: CodeType) -> bool:
-    """Whether a generator has a `yield` inside a `try` or `with`."""
-    instructions = list(dis.get_instructions(code))
-    if not TRIES_ARE_TABLES:
-        depth = 0
-        for instruction in instructions:
-            if instruction.opname in ("SETUP_FINALLY", "SETUP_WITH"):
-                depth += 1
-            elif instruction.opname == "POP_BLOCK":
-                depth -= 1
-            elif instruction.opname == "YIELD_VALUE" and depth:
-                return True
-        return False
-    named = {instruction.offset: instruction.opname for instruction in instructions}
-    found: Any = dis.Bytecode(code)
-    entries = [entry for entry in found.exception_entries
-               if named.get(entry.target) != "CALL_INTRINSIC_1"]  # the generator's own entry
-    yields = [offset for offset, name in named.items() if name == "YIELD_VALUE"]
-    return any(entry.start <= offset < entry.end for entry in entries for offset in yields)
-
-
-def _standing_for(function: Any, *users: Any) -> FunctionType:
+def standing_for(function: Any, *users: Any) -> FunctionType:
     """`function`, marked as standing for functions of the user's; the first of them gives its position."""
     function.place, function.runs = users[0], tuple(user for user in users if user is not None)
     return cast(FunctionType, function)

@@ -1,13 +1,15 @@
 """A generator function as one that passes its items to the loop over them (internal iteration), so that tensors can
-decide its control flow: no frame is suspended.
+decide its control flow: no frame is suspended. Likewise one that makes a context manager
+(`contextlib.contextmanager`), which passes its value to the body of the `with`.
 
     yield x          if ag__.yielded(x, ag__body, ag__test): return
     yield from xs    for item in xs: yield item
     return x         x; return
 
 `ag__body` and `ag__test` are free variables: the functions of the loop. If `ag__.yielded` returns true, the loop has
-been left, and the function returns, as at the GeneratorExit of a generator that is closed. Runs before all other
-passes, on the captured tree.
+been left, and the function returns, as at the GeneratorExit of a generator that is closed. The `try` and `with` around
+a `yield` must not see the errors of a loop, and do see those of the body of a `with`. Runs before all other passes, on
+the captured tree.
 """
 from __future__ import annotations
 
@@ -29,13 +31,14 @@ _ITEM: Final = "ag__item"
 _CLOSING: Final = frozenset({"BaseException", "GeneratorExit"})
 
 
-def iterate_internally(node: Any, filename: str) -> None:
-    """Rewrite a generator function of a file in place. UnsupportedError if its frame has to be suspended."""
-    rewriting = _Rewriting(filename)
+def iterate_internally(node: Any, filename: str, is_context: bool = False) -> None:
+    """Rewrite a generator function of a file in place; `is_context`: it makes a context manager. UnsupportedError if
+    its frame has to be suspended."""
+    rewriting = _Rewriting(filename, is_context)
     if not isinstance(node, gast.FunctionDef):
         rewriting.refuse("it is asynchronous, or a lambda", node)
     own = own_nodes(node.body)
-    statements = {id(n.value) for n in own if isinstance(n, gast.Expr)}
+    statements = {id(n.value) for n in own if isinstance(n, (gast.Expr, gast.Assign) if is_context else gast.Expr)}
     for n in own:
         if isinstance(n, SUSPENDING) and id(n) not in statements:
             rewriting.refuse("it uses the value of a `yield`", n)
@@ -45,8 +48,8 @@ def iterate_internally(node: Any, filename: str) -> None:
 
 
 class _Rewriting:
-    def __init__(self, filename: str) -> None:
-        self.filename = filename
+    def __init__(self, filename: str, is_context: bool) -> None:
+        self.filename, self.is_context = filename, is_context
 
     def refuse(self, what: str, node: Any) -> NoReturn:
         raise UnsupportedError(what, filename=self.filename, lineno=node.lineno)
@@ -62,11 +65,14 @@ class _Rewriting:
         if isinstance(node, gast.Expr) and isinstance(value, gast.YieldFrom):
             target = at(gast.Name(_ITEM, gast.Store(), None, None), node)
             return [at(gast.For(target, value.value, [_yielded(load(_ITEM, node), caught, node)], [], None), node)]
+        if isinstance(node, gast.Assign) and isinstance(value, gast.Yield):  # of a context, which gets no value
+            node.value = at(gast.Constant(None, None), node)
+            return [*self.statement(at(gast.Expr(value), node), caught), node]
         if isinstance(node, gast.Return) and value is not None:
             return [at(gast.Expr(value), node), at(gast.Return(None), node)]
         if isinstance(node, (*FUNCTIONS, gast.ClassDef)):
             return [node]
-        guarding = isinstance(node, (gast.With, *TRIES)) and any(
+        guarding = not self.is_context and isinstance(node, (gast.With, *TRIES)) and any(
             isinstance(n, SUSPENDING) for n in own_nodes(node.body))
         if guarding and isinstance(node, gast.With):
             for item in node.items:

@@ -43,7 +43,8 @@ def add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
                     cells[name] = inner
                     pending.append(inner)
                 elif name.startswith("ag__") and not any(inner is cell for cell in pending):
-                    pending.append(inner)  # the cell of a nested operator
+                    cells[f"{name}_{len(cells)}"] = inner  # the cell of an operator around this one
+                    pending.append(inner)
     return [name for name in cells if name not in known]
 
 

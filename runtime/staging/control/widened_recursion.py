@@ -38,12 +38,22 @@ from runtime.core.object_mode import reached_by_call, want_references
 from runtime.core.op import Errors
 from runtime.core.positions import staging_error, user_position
 from runtime.core.routine import Routine
-from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.trace import add_input, apply, tracing, watching
 from runtime.core.types import Type
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.ops.control import CALL
 from runtime.staging.containers.row_table import store, table_of
+from runtime.staging.control.recursive_specs import (
+    by_reference,
+    contents_of_references,
+    fits,
+    has_python_numbers,
+    invariants,
+    joined_specs,
+    references_in,
+    without_tables,
+    without_targets,
+)
 from runtime.staging.control.routine_graphs import (
     add_captures,
     are_available,
@@ -62,14 +72,11 @@ from runtime.staging.values.lattice import (
     Conflict,
     Custom,
     Nested,
-    Optional,
     Spec,
-    Static,
     as_loop_state,
     describe,
     join,
     leaf_types,
-    text,
 )
 from runtime.staging.values.list import StagedItems, is_staged_list
 from runtime.staging.values.nesting import check_nesting
@@ -184,7 +191,7 @@ class WidenedRoutine:
         refuse_caught(self.name, graph, self.caught)
         with tracing(graph):
             results = [] if found is None or self.result is None else [
-                *lower(self.result, _without_tables(found[0]))] + [
+                *lower(self.result, without_tables(found[0]))] + [
                 leaf for cell in self.cells for leaf in lower(cell.spec, self._contents(cell))] + [
                 leaf for each in self.parameters if each.is_written
                 for leaf in each.lowered(bound_arguments.arguments[each.name])]
@@ -237,8 +244,8 @@ class WidenedRoutine:
         name = reached.path or (holder.__name__ if isinstance(holder, type) else f"a {type(holder).__name__}")
         cell = _Cell(holder, key, name if key is None else f"{name}.{key}", whole)
         before = describe(self.heap.before(holder, key))
-        self.passed |= {*_invariants(before)}
-        cell.spec = _by_reference(as_loop_state(before), self.known)
+        self.passed |= {*invariants(before)}
+        cell.spec = by_reference(as_loop_state(before), self.known)
         self.cells.append(cell)
         return cell
 
@@ -246,9 +253,9 @@ class WidenedRoutine:
         """The spec of the current contents of a cell."""
         spec = describe(self._contents(cell))
         if not cell.is_whole:
-            return _by_reference(spec, known)
+            return by_reference(spec, known)
         assert isinstance(spec, (Nested, Custom))
-        return replace(spec, target=None, children=tuple(_by_reference(child, known) for child in spec.children))
+        return replace(spec, target=None, children=tuple(by_reference(child, known) for child in spec.children))
 
     def _contents(self, cell: _Cell) -> Any:
         return cell.holder if cell.is_whole else self.heap.part(cell.holder, cell.key)
@@ -272,13 +279,13 @@ class WidenedRoutine:
                 self.always_raises, self.result = True, None
             return
         self.always_raises = False
-        spec = _by_reference(describe(found[0]), known)
+        spec = by_reference(describe(found[0]), known)
         old = self.result
         try:
             self.result = as_loop_state(spec) if old is None else join(old, spec, CellJoin((), ()))
         except Conflict:  # one of several lists on one path, and a new one on another
             assert old is not None
-            self.result = _joined(_contents_of_references(old), _contents_of_references(spec),
+            self.result = joined_specs(contents_of_references(old), contents_of_references(spec),
                                   f"the result of {self.name!r}")
         self.has_widened |= old is None or self.result != old
         aliases = {(place, id(other)) for place, other in self.aliases}
@@ -304,13 +311,13 @@ class WidenedRoutine:
         if any(id(reached.value) not in self.known and id(reached.value) not in own for reached in heap.reach.objects):
             return False
         cells = [(cell, self._spec_of(cell, self.known)) for cell in self.cells]
-        if as_is and (any(_has_python_numbers(spec) for _, spec in cells) or (
+        if as_is and (any(has_python_numbers(spec) for _, spec in cells) or (
                 not returns_tensors and self.result is not None and [*leaf_types(self.result)])):
             return False
         written = {(id(cell.holder), cell.key) for cell in self.cells}
         return all((id(reached.value), None if _is_whole(reached.value) else key) in written
                    for reached, key, _ in self.heap.changes()) and all(
-            _fits(cell.spec, spec) for cell, spec in cells) and all(
+            fits(cell.spec, spec) for cell, spec in cells) and all(
             each.takes(arguments[each.name]) for each in self.parameters)
 
     def keeps_python_values(self, changed: Collection[tuple[int, Any]]) -> bool:
@@ -319,7 +326,7 @@ class WidenedRoutine:
         if self.result is None or any(getattr(type, "weak", False) for type, _ in leaf_types(self.result)):
             return False
         return all((id(cell.holder), cell.key) in changed or isinstance(cell.holder, StagedArray)
-                   or not _has_python_numbers(as_loop_state(describe(self._contents(cell)))) for cell in self.cells)
+                   or not has_python_numbers(as_loop_state(describe(self._contents(cell)))) for cell in self.cells)
 
     def call(self, args: Sequence[Any], kwargs: Any) -> Any:
         """Emit a call in the graph; returns its result."""
@@ -348,7 +355,7 @@ class WidenedRoutine:
             self._fill(cell, leaves, originals)
         for each in self.parameters:
             if each.is_written:
-                _write(arguments[each.name], rebuild(_without_targets(each.spec), leaves, each.name))
+                _write(arguments[each.name], rebuild(without_targets(each.spec), leaves, each.name))
         at = contents_of(result)
         for place, other in self.aliases:
             other = originals.get(id(other), other)
@@ -407,10 +414,10 @@ class _Parameter:
 
     def __init__(self, name: str, value: Any) -> None:
         self.name = name
-        self.references = [*_references(value)]
-        self.contents = _without_targets(as_loop_state(describe(_without_tables(value))))
+        self.references = [*references_in(value)]
+        self.contents = without_targets(as_loop_state(describe(without_tables(value))))
         self.is_reference, self.is_written = bool(self.references), False
-        self.spec = _by_reference(as_loop_state(describe(value)), _references(value))
+        self.spec = by_reference(as_loop_state(describe(value)), references_in(value))
         self.stand_in: Any = None
 
     def widen(self, value: Any) -> bool:
@@ -420,7 +427,7 @@ class _Parameter:
             self.is_reference, self.spec = False, self.contents
         if is_container(value) and not self.is_reference and self.stand_in is None:
             self.stand_in = duplicate(value)
-        self.spec = _joined(self.spec, self._spec_of(value), f"argument {self.name!r}")
+        self.spec = joined_specs(self.spec, self._spec_of(value), f"argument {self.name!r}")
         return self.spec != old
 
     def takes(self, value: Any) -> bool:
@@ -428,16 +435,16 @@ class _Parameter:
         if self._is_same(value) is not self.is_reference or (is_container(value) and not self.is_reference
                                                              and self.stand_in is None):
             return False
-        return _fits(self.spec, self._spec_of(value))
+        return fits(self.spec, self._spec_of(value))
 
     def _is_same(self, value: Any) -> bool:
         """Whether the value has the containers that all calls have passed so far."""
-        return self.is_reference and [*_references(value)] == self.references
+        return self.is_reference and [*references_in(value)] == self.references
 
     def _spec_of(self, value: Any) -> Spec:
         if self._is_same(value):
-            return _by_reference(describe(value), _references(value))
-        return _without_targets(describe(_without_tables(value)))
+            return by_reference(describe(value), references_in(value))
+        return without_targets(describe(without_tables(value)))
 
     def rebuilt(self, leaves: Iterator[Any]) -> Any:
         spec = self.spec
@@ -446,7 +453,7 @@ class _Parameter:
         return rebuild(spec, leaves, self.name)
 
     def lowered(self, value: Any) -> Iterator[Any]:
-        return lower(self.spec, value if self.is_reference else _without_tables(value))
+        return lower(self.spec, value if self.is_reference else without_tables(value))
 
 
 class _Cell:
@@ -461,103 +468,13 @@ class _Cell:
     def join(self, spec: Spec) -> bool:
         """Join a spec of new contents. Returns whether that changes the cell's spec."""
         old = self.spec
-        self.spec = _joined(old, spec, self.name)
+        self.spec = joined_specs(old, spec, self.name)
         return self.spec != old
-
-
-def _invariants(spec: Spec) -> Iterator[Value]:
-    """The values of the graph that are invariants in a spec."""
-    if isinstance(spec, Static) and isinstance(spec.value, (GraphTensor, GraphList)):
-        yield spec.value.value
-    elif isinstance(spec, (Nested, Custom)):
-        for child in spec.children:
-            yield from _invariants(child)
 
 
 def _is_whole(holder: Any) -> bool:
     return is_list(holder) or hasattr(type(holder), "__become__") or (
         isinstance(holder, dict) and has_staged_items(holder))
-
-
-def _joined(a: Spec, b: Spec, what: str) -> Spec:
-    try:
-        return join(a, _with_copies(b) if isinstance(a, Static) else b, CellJoin((), ()))
-    except Conflict:
-        want_references()
-        raise staging_error(f"{what} is {text(a)} in one call and {text(b)} in another, of a function that calls itself"
-                            " where a tensor decides", "Give it one type and structure.") from None
-
-
-def _with_copies(spec: Spec) -> Spec:
-    """The spec with tuples like those that it describes, which are no values of the state: a join would take the same
-    one for a value that never changes."""
-    if isinstance(spec, Optional):
-        return replace(spec, child=_with_copies(spec.child))
-    if isinstance(spec, Nested) and isinstance(spec.like, tuple):
-        children = tuple(map(_with_copies, spec.children))
-        return replace(spec, like=tuple.__new__(type(spec.like), [*spec.like]), children=children)
-    return spec
-
-
-def _has_python_numbers(spec: Spec) -> bool:
-    """Whether the value that a spec describes has numbers that are not of the graph."""
-    if isinstance(spec, Optional):
-        return _has_python_numbers(spec.child)
-    if isinstance(spec, (Nested, Custom)):
-        return any(map(_has_python_numbers, spec.children))
-    return isinstance(spec, Static) and type(spec.value) in (bool, int, float, complex)
-
-
-def _fits(spec: Spec, other: Spec) -> bool:
-    """Whether the join of two specs is the first one."""
-    try:
-        return join(spec, other, CellJoin((), ())) == spec
-    except Conflict:
-        return False
-
-
-def _by_reference(spec: Spec, known: _Known) -> Spec:
-    """The spec with the known containers in it replaced by references."""
-    if isinstance(spec, Optional):
-        return replace(spec, child=_by_reference(spec.child, known))
-    if not isinstance(spec, (Nested, Custom)):
-        return spec
-    if spec.target is not None and id(spec.target) in known:
-        return Static(spec.target)
-    return replace(spec, target=None, children=tuple(_by_reference(child, known) for child in spec.children))
-
-
-def _references(value: Any) -> dict[int, Any]:
-    """By id, the outermost containers in a value."""
-    if is_container(value):
-        return {id(value): value}
-    if not isinstance(value, tuple):
-        return {}
-    return {key: one for part in value for key, one in _references(part).items()}
-
-
-def _without_targets(spec: Spec) -> Spec:
-    return _by_reference(spec, {})
-
-
-def _without_tables(value: Any) -> Any:
-    """The value with plain copies of lists that are rows of a table, and of containers with such."""
-    if not isinstance(value, (*LISTS, tuple, dict)):
-        return value
-    if type(value) is list and table_of(value) is not None:
-        return [*view_of(value)]
-    return with_parts(value, [(key, _without_tables(part)) for key, part in parts_in(value)])
-
-
-def _contents_of_references(spec: Spec) -> Spec:
-    """The spec with references replaced by the contents of the containers."""
-    if isinstance(spec, Static) and is_container(spec.value):
-        return _without_targets(as_loop_state(describe(_without_tables(spec.value))))
-    if isinstance(spec, Optional):
-        return replace(spec, child=_contents_of_references(spec.child))
-    if isinstance(spec, Nested):
-        return replace(spec, children=tuple(map(_contents_of_references, spec.children)))
-    return spec
 
 
 def _is_changed(before: Sequence[tuple[Any, Any]], container: Any) -> bool:

@@ -477,7 +477,7 @@ def test_message_context_of_a_generator() -> None:
     @contextlib.contextmanager
     def opened() -> Iterator[int]:
         try:
-            yield 1
+            print((yield 1))
         finally:
             print("closed")
 
@@ -506,7 +506,7 @@ FILE:+1: the body of this `with` may raise when the graph runs, and the generato
 `with` around its `yield`, which sees only what is raised while it is traced
     N |         with opened() as n:
                 ^
-Write the context manager as a class with __enter__ and __exit__, or use `try` and `finally` here.""")
+Let the `yield` be a statement, or write a class with __enter__ and __exit__.""")
     assert int(rt.function(g)(rt.constant(1))) == int(rt.function(h)(rt.constant(1))) == 2
 
 
