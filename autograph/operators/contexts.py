@@ -94,6 +94,8 @@ def trace_with(
                     standing_for(leave_normally, body), state, (body,))
 
 
+# `contextlib` keeps the function and its arguments, for use as a decorator, until the context is entered. Without them
+# the generator is entered and left by Python.
 _FROM_GENERATOR: Final[Any] = type(contextlib.contextmanager(iter)(()))
 
 

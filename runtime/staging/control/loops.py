@@ -357,7 +357,8 @@ class _Loop:
             set_outputs(self.graph, outputs)
         self.form.check_body(self)
         if trial is not None:
-            trial.check(self.graph, None if self.out is None else self.init, self.specs, self.names)
+            out = None if self.out is None else [describe(x, self.origins) for x in self.out]
+            trial.check(self.graph, self.init, self.specs, out, self.names)
         writes = check_repeated(self.known)
         if any(self.changed) or writes or self.compared:
             LoopAliases(self.names, self.init, self.began, self.end, self.changed, self._read(), self.ambiguous,

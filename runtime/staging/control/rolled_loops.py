@@ -123,17 +123,21 @@ class RolledLoop:
         """Whether a value that the staged loop stores in an object would escape from the graph with it."""
         return trials.leaks is not None and trials.leaks(stores)
 
-    def check(self, body: Graph, init: Sequence[Any] | None, specs: Sequence[Spec], names: Sequence[str]) -> None:
+    def check(
+        self, body: Graph, init: Sequence[Any], specs: Sequence[Spec], out: Sequence[Spec] | None,
+        names: Sequence[str],
+    ) -> None:
         """TrialFailed if less would be known about the state after the loop than after the unrolled one."""
         refuse_accidents(body)
         if self.ops == 0 and not _has_tensors(body):
             raise TrialFailed("it computes what Python knows")
-        if init is None:
+        if out is None:
             raise TrialFailed("each iteration raises")
         lengthened = iter(_lengthened(body, sum(len(list(leaf_types(spec))) for spec in specs)))
-        for value, after, name in zip(init, specs, names, strict=True):
+        for value, after, end, name in zip(init, specs, out, names, strict=True):
             before, grows = describe(value), any([next(lengthened) for _ in leaf_types(after)])
-            if isinstance(after, Optional) and after.none and not isinstance(before, Optional):
+            if isinstance(after, Optional) and after.none and not isinstance(before, Optional) and not isinstance(
+                    end, Optional):
                 raise TrialFailed(f"{name!r} is None before the loop only")
             if self.ops <= MANY_OPS and (_loses_shape(before, after) or (grows and _is_growing(before, after))):
                 raise TrialFailed(f"{name!r} is {text(before)} before the loop and {text(after)} after it")

@@ -41,10 +41,10 @@ class Trial(Protocol):
     """A loop under trial."""
 
     def check(
-        self, body: Graph, init: Sequence[Any] | None, specs: Sequence[Any], names: Sequence[str]
+        self, body: Graph, init: Sequence[Any], specs: Sequence[Any], out: Sequence[Any] | None, names: Sequence[str]
     ) -> None:
-        """Raise TrialFailed if the graph loop is not equivalent to the unrolled one. `init`: the state before it; None
-        if each iteration raises. `specs`: those of the graph loop's state."""
+        """Raise TrialFailed if the graph loop is not equivalent to the unrolled one. `init`: the state before it.
+        `specs`: those of the graph loop's state; `out`: those of the state after an iteration, None if each raises."""
 
     def results(
         self, body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any, may_be_numbers: Sequence[bool]

@@ -211,6 +211,27 @@ def test_a_value_whose_type_the_first_iteration_settles() -> None:
     check(f, rt.constant([1.0, 2.0]))
 
 
+def test_a_value_that_some_iterations_set() -> None:
+    def first_above(xs: Any, limit: Any) -> Any:
+        found = None
+        for i in range(len(xs)):
+            if xs[i] > limit:
+                low, high = xs[i - 1], xs[i]
+                while high - low > 1e-3:
+                    middle = (low + high) / 2
+                    if middle * middle * middle - middle <= limit - 0.1 * middle:
+                        low = middle
+                    else:
+                        high = middle
+                found = (low + high) / 2
+                break
+        return -1.0 if found is None else found
+
+    xs = np.linspace(0.0, 3.0, 40)
+    for limit in 1.5, 4.0:
+        check(first_above, xs, rt.constant(limit, rt.float64))
+
+
 def test_attributes_and_helpers() -> None:
     class Counter:
         def __init__(self) -> None:
