@@ -78,7 +78,6 @@ from runtime.debugging import (
     assert_greater,
     assert_less,
     assert_rank,
-    ensure_shape,
     print,
 )
 from runtime.function.concrete import ConcreteFunction
@@ -228,6 +227,7 @@ from runtime.ops.shape import (
     stack,
     transpose,
 )
+from runtime.ops.shape_refinement import ensure_shape
 from runtime.ops.sorting import argsort, searchsorted, sort, unique, unique_with_counts
 from runtime.ops.sparse import IndexedSlices, SparseTensor
 from runtime.ops.sparse_values import edit_distance

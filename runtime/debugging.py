@@ -12,21 +12,20 @@ from runtime.core import types as t
 from runtime.core.config import settings
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError, locate
 from runtime.core.op import Op
-from runtime.core.positions import located, place_of_result, user_position
+from runtime.core.positions import place_of_result, user_position
 from runtime.core.recording import Recorder, forget_everywhere, record_everywhere
-from runtime.core.tensor import GraphTensor, Tensor
+from runtime.core.tensor import Tensor
 from runtime.core.text import Template, Text, concat_text, join, split
 from runtime.core.trace import apply, convert_to_tensor, wrap
-from runtime.core.types import TensorShape, TensorType, Type, as_dtype, broadcast_shapes
-from runtime.ops.effects import is_of_assumed_rank, plain_text, print_text
-from runtime.ops.shape import dim, dims, reshape
+from runtime.core.types import TensorType, Type, as_dtype, broadcast_shapes
+from runtime.ops.effects import plain_text, print_text
 from runtime.ops.summarized_text import number_text, summary, unquoted
 
 __all__ = [
     "Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",
     "assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive",
     "assert_none_equal", "assert_positive", "assert_rank", "assert_rank_at_least", "assert_scalar", "assert_shapes",
-    "assert_type", "check_numerics", "disable_check_numerics", "enable_check_numerics", "ensure_shape",
+    "assert_type", "check_numerics", "disable_check_numerics", "enable_check_numerics",
     "is_numeric_tensor", "print",
 ]
 
@@ -159,28 +158,6 @@ def assert_equal(x: Any, y: Any, message: str | None = None, summarize: int | No
                  ) -> None:
     """InvalidArgumentError unless x == y, element by element (`tf.debugging.assert_equal`)."""
     _compare("==", x, y, message, summarize)
-
-
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The tensor, with its shape refined to `shape`, where None stands for any dimension (`tf.ensure_shape`).
-
-    ShapeError if the shapes statically differ; InvalidArgumentError if they differ at run time.
-    """
-    value = convert_to_tensor(x, strings=True)
-    wanted = TensorShape(shape)
-    if wanted.rank is None:
-        return value
-    if is_of_assumed_rank(value) and wanted.rank != value.ndim:
-        value.set_shape([None] * wanted.rank)
-    if not wanted.is_compatible_with(value.type.shape):
-        raise located(ShapeError(f"the shape {value.shape} is not compatible with {wanted}, which is ensured here"))
-    if isinstance(value, GraphTensor):
-        for axis, (known, size) in enumerate(zip(value.type.shape, wanted, strict=True)):
-            if known is None and size is not None:
-                assert_equal(dim(value, axis), size, f"dimension {axis} is not that of the shape {wanted}")
-        sizes = dims(value)
-        value = reshape(value, [sizes[axis] if size is None else size for axis, size in enumerate(wanted)], name)
-    return value
 
 
 def assert_none_equal(

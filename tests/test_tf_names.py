@@ -130,11 +130,11 @@ def test_ensure_shape() -> None:
         return y * 2.0
 
     assert known(rt.ones([2, 3])).numpy().tolist() == [[2.0] * 3] * 2
-    with pytest.raises(rt.errors.InvalidArgumentError, match=r"dimension 1 is not that of the shape \(None, 3\)"):
+    with pytest.raises(rt.errors.InvalidArgumentError, match=r"the shape \[3, 2\], but ensure_shape says \(None, 3\)"):
         known(rt.ones([3, 2]))
     assert rt.ensure_shape(rt.ones([2]), [None]).shape == [2] == rt.ensure_shape(rt.ones([2]), None).shape
     for shape in [3], [2, 2], []:
-        with pytest.raises(rt.errors.ShapeError, match=r"test_tf_names.py:\d+: the shape \(2,\) is not compatible"):
+        with pytest.raises(rt.errors.ShapeError, match=r"test_tf_names.py:\d+: .* shape \[2\], but ensure"):
             rt.ensure_shape(rt.ones([2]), shape)
 
 

@@ -14,6 +14,7 @@ from runtime.ops.creation import zeros
 from runtime.ops.lists import list_cast
 from runtime.ops.math import add, cast
 from runtime.ops.shape import shape
+from runtime.ops.shape_refinement import assume_shape
 
 __all__ = ["Cotangents", "fit", "zero_for"]
 
@@ -29,7 +30,7 @@ def zero_for(x: Any) -> Any:
 def fit(x: Any, type: Type) -> Any:
     """A cotangent with at least the static type information of the primal."""
     if isinstance(type, TensorType) and isinstance(x, GraphTensor) and not type.accepts(x.type):
-        x.set_shape(type.shape)
+        assume_shape(x, type.shape)
     if isinstance(type, ListType) and not type.accepts(x.type):
         return list_cast(x, type.element)
     return x

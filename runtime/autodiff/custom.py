@@ -22,6 +22,7 @@ from runtime.core.recording import Recorder, record, recording
 from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, wrap
 from runtime.ops.control import CUSTOM_GRADIENT
+from runtime.ops.shape_refinement import refined
 
 __all__ = ["custom_gradient", "grad_pass_through", "traceable"]
 
@@ -68,7 +69,8 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     them as `variables=` and returns `(cotangents of arguments, cotangents of variables)`. Higher derivatives
     differentiate `gradient`; forward mode differentiates the computations of `f`. On a method, `self` is no argument.
 
-    ValueError for a wrong number of cotangents; TypeError for variables without `variables=`.
+    ValueError for a wrong number of cotangents, ShapeError for one of another shape than its argument's; TypeError for
+    variables without `variables=`.
     """
     return custom_gradient if f is None else CustomGradient(f)
 
@@ -148,7 +150,9 @@ def _pulled(
             f"{len(flat)} instead: the gradient of {getattr(f, '__name__', f)!r}")
         locate(error, user_position())
         raise error
-    return [None if ct is None or not differentiable(x.type) else convert_to_tensor(ct, dtype=x.dtype)
+    what = f"the gradient of {getattr(f, '__name__', f)!r}"
+    return [None if ct is None or not differentiable(x.type) else
+            refined(convert_to_tensor(ct, dtype=x.dtype), x.type.shape, what, "it is a cotangent of a tensor with")
             for ct, x in zip(flat, [*args, *variables], strict=True)]
 
 

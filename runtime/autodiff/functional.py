@@ -19,13 +19,14 @@ from runtime.core.errors import DTypeError, ShapeError
 from runtime.core.op import CAST
 from runtime.core.positions import located
 from runtime.core.recording import record, recorders
-from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
+from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor, current_graph
 from runtime.function.variable import Variable
 from runtime.ops.concat_split import concat
 from runtime.ops.creation import one_hot
 from runtime.ops.creation import range as rt_range
 from runtime.ops.shape import reshape, shape, size, stack, transpose
+from runtime.ops.shape_refinement import assume_shape
 
 __all__ = ["grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"]
 
@@ -237,8 +238,7 @@ def _columns(f: Function, args: list[Any], kwargs: dict[str, Any], sources: list
     def placed(row: Any) -> Any:
         last = transpose(row, [*range(1, row.ndim), 0])
         made = reshape(last, concat([shape(row)[1:], shape(x)], 0))
-        if isinstance(made, GraphTensor):
-            made.set_shape((*row.type.shape[1:], *x.type.shape))
+        assume_shape(made, (*row.type.shape[1:], *x.type.shape))
         return made
 
     return pytree.map_structure(placed, rows)

@@ -37,6 +37,7 @@ from runtime.ops.creation import range as rt_range
 from runtime.ops.math import add
 from runtime.ops.reduction import reduce_prod
 from runtime.ops.shape import broadcast_to, reshape, shape, size, stack, transpose
+from runtime.ops.shape_refinement import assume_shape
 from runtime.staging.control_flow import map_fn
 
 __all__ = ["GradientTape", "GradientWarning", "UnconnectedGradients", "variable_of", "warn"]
@@ -317,7 +318,7 @@ class GradientTape(Recorder):
         found = [None if row is None else reshape(row, concat([shape(x), shape(source)], 0))
                  for row, source in zip(rows, flat, strict=True)]
         for row, source in zip(found, flat, strict=True):
-            _tell_shape(row, (*x.type.shape, *source.type.shape))
+            assume_shape(row, (*x.type.shape, *source.type.shape))
         return pytree.pack_sequence_as(sources, _connected(flat, found, unconnected, x))
 
     def batch_jacobian(
@@ -346,7 +347,7 @@ class GradientTape(Recorder):
             (rows,) = self._rows(x, [by], seed, count, experimental_use_pfor)
         if rows is not None:
             rows = reshape(transpose(rows, [1, 0, *range(2, rows.ndim)]), concat([sizes, shape(by)[1:]], 0))
-            _tell_shape(rows, (*x.type.shape, *by.type.shape[1:]))
+            assume_shape(rows, (*x.type.shape, *by.type.shape[1:]))
         return _connected([by], [rows], unconnected, x)[0]
 
     def _rows(
@@ -513,6 +514,4 @@ def _connected(
     return made
 
 
-def _tell_shape(x: Any, known: tuple[int | None, ...]) -> None:
-    if isinstance(x, GraphTensor):
-        x.set_shape(known)
+

@@ -22,6 +22,7 @@ from runtime.core.types import ListType, TensorType, int32
 from runtime.ops.control import COND, LANE_BY_LANE, REDUCE, UNDEFINED
 from runtime.ops.indexing import getitem
 from runtime.ops.lists import list_stack
+from runtime.ops.shape_refinement import assume_shape
 
 __all__ = ["each_lane", "node_by_lane", "one_of"]
 
@@ -43,7 +44,7 @@ def each_lane(size: Any, types: Sequence[Any], what: str, body: Callable[[Any], 
     columns = []
     for type_, items in zip(types, found, strict=True):
         x = list_stack(items, lanes=True)
-        x.set_shape([size if type(size) is int else None, *type_.shape])
+        assume_shape(x, [size if type(size) is int else None, *type_.shape])
         columns.append(x)
     return columns
 

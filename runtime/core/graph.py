@@ -28,6 +28,7 @@ from runtime.core.errors import GraphError, ShapeError, StagingError, locate
 from runtime.core.op import Errors, Op
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import Position
+from runtime.core.refined_tensors import restore_refined
 from runtime.core.svg import Box, svg
 from runtime.core.types import DType, ListType, Shape, Type
 
@@ -214,7 +215,7 @@ class Graph:
 
     __slots__ = (
         "__weakref__", "_captured", "captures", "executable", "inputs", "name", "nodes", "outputs", "parent",
-        "written")
+        "refined", "written")
 
     def __init__(self, name: str = "graph", parent: Graph | None = None) -> None:
         self.name = name
@@ -224,6 +225,7 @@ class Graph:
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
         self.executable: Any = None  # the compiled form of the executor; None again when the graph changes
+        self.refined: list[tuple[Any, Value, Value]] = []  # see `runtime.core.refined_tensors`
         self.written: tuple[Any, ...] = ()  # memory of arrays that it writes (`runtime.core.tensor_writes`)
         self._captured: dict[int, tuple[Any, Value]] = {}  # outer and inner value by id of the outer
 
@@ -303,6 +305,7 @@ class Graph:
 
     def remove_after(self, number: int) -> None:
         """Remove the trailing nodes and captures whose number is higher than `number`, which was taken from `COUNT`."""
+        restore_refined(self, lambda _, refined: refined.number > number)
         nodes, captures = len(self.nodes), len(self.captures)
         while self.nodes and self.nodes[-1].number > number:  # derivatives insert nodes between others
             self.nodes.pop()

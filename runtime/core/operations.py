@@ -120,9 +120,9 @@ class Operations(Late):
     array_namespace: Callable[[], ModuleType]
     """The module with NumPy's functions for tensors."""
 
-    # runtime.ops.effects
+    # runtime.ops.shape_refinement
     set_shape: Callable[[Any, Any], None]
-    """Declare more about the shape of a tensor of a graph."""
+    """Say more about the shape of a tensor of a graph, which is checked when it runs."""
 
     # runtime.core.trace
     check_reach: Callable[[Any], None]

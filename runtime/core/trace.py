@@ -24,6 +24,7 @@ from runtime.core.op import CAST, CONST, Errors, Op, better_error, kernel_for
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located, user_position
 from runtime.core.recording import announce, record, recorders
+from runtime.core.refined_tensors import restore_captures
 from runtime.core.string_arrays import remedy
 from runtime.core.tensor import Array, EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.tensor_writes import written_by
@@ -162,6 +163,7 @@ class tracing(AbstractContextManager[Graph | None]):
 
     def __exit__(self, *_: object) -> None:
         _state.graph, ambient.backend = self.previous
+        restore_captures(self.graph)
         if self.first:
             open_traces.pop(threading.get_ident(), None)
 

@@ -24,7 +24,6 @@ from runtime.core.errors import DTypeError, InvalidArgumentError, MissingKeyErro
 from runtime.core.formatting import deque_text, of_graph, repr_of, str_of
 from runtime.core.graph import Graph
 from runtime.core.op import Op
-from runtime.core.operations import OPERATIONS
 from runtime.core.positions import Position, located
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.text import ITEM, Show, Template, Text, concat_text, join, show, split
@@ -32,7 +31,6 @@ from runtime.core.trace import apply, convert_to_tensor, current_graph, init_sco
 from runtime.core.traceback_replay import raise_at, trail
 from runtime.core.types import (
     DType,
-    TensorShape,
     TensorSpec,
     TensorType,
     Type,
@@ -45,7 +43,7 @@ from runtime.ops.exceptions import RERAISE, Region, caught_by
 
 __all__ = [
     "CHECK_BOUND", "NUMPY_FUNCTION", "PRINT", "PY_FUNCTION", "RAISE", "RAISE_UNLESS", "Deferred", "Raised",
-    "check_bound", "has_raise", "holds_values", "is_of_assumed_rank", "made_of", "may_be_printed_to", "numpy_function",
+    "check_bound", "declare_rank", "has_raise", "holds_values", "made_of", "may_be_printed_to", "numpy_function",
     "plain_text", "print_text", "py_function", "raise_error", "raise_unless", "stage_assert", "stage_print",
 ]
 
@@ -494,35 +492,27 @@ def _host_call(op: Op, func: Callable[..., Any], inp: Any, Tout: Any) -> Any:
     return results if single else list(results)
 
 
-def _set_shape(x: GraphTensor, shape: Any) -> None:
-    """`x.set_shape(shape)`: ValueError if it contradicts what is known. The result of a Python function whose rank is
-    assumed takes the rank of `shape`: ShapeError if an op has taken the result."""
-    wanted = TensorShape(shape)
-    value, rank = x.value, wanted.rank
-    node = value.node
-    if node is None or node.op not in (PY_FUNCTION, NUMPY_FUNCTION):
-        value.type = x.type.with_shape(tuple(TensorShape(x.type.shape).merge_with(wanted)))
+def declare_rank(x: Any, rank: int) -> None:
+    """Let `x` have that rank, if it is a result of a Python function whose rank is only assumed. ShapeError if an op
+    has taken it as one of another rank."""
+    value = x.value if isinstance(x, GraphTensor) else None
+    node = None if value is None else value.node
+    if value is None or node is None or node.op not in (PY_FUNCTION, NUMPY_FUNCTION):
         return
-    i = node.outputs.index(value)
-    if i in node.params.get("assumed", _NONE) and rank is not None and rank != x.ndim:
-        user = next((each for each in value.graph.nodes if value in each.inputs), None)
-        if user is not None or current_graph() is not value.graph:
-            raise located(ShapeError(
-                f"the shape {wanted} is declared after the result was used{f' by {user.op.name}' if user else ''}, as "
-                f"a tensor of rank {x.ndim}", remedy=_GIVE_SHAPE))
-        value.type = x.type.with_shape((None,) * rank)
-    value.type = x.type.with_shape(tuple(TensorShape(x.type.shape).merge_with(wanted)))
+    i, assumed = node.outputs.index(value), node.params.get("assumed", _NONE)
+    if i not in assumed:
+        return
+    node.params["assumed"] = assumed - {i}
+    if rank == x.ndim:
+        return
+    user = next((each for each in value.graph.nodes if value in each.inputs), None)
+    if user is not None or current_graph() is not value.graph:
+        raise located(ShapeError(
+            f"the rank {rank} is declared after the result was used{f' by {user.op.name}' if user else ''}, as a "
+            f"tensor of rank {x.ndim}", remedy=_GIVE_SHAPE))
+    value.type = x.type.with_shape((None,) * rank)
     types = node.params["types"]
     node.params["types"] = (*types[:i], value.type, *types[i + 1:])
-
-
-def is_of_assumed_rank(x: Any) -> bool:
-    """Whether `x` is a result of a Python function in a graph whose rank is not known, only assumed."""
-    node = x.value.node if isinstance(x, GraphTensor) else None
-    return node is not None and node.outputs.index(x.value) in node.params.get("assumed", _NONE)
-
-
-OPERATIONS.define(set_shape=_set_shape)
 
 
 def py_function(

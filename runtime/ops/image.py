@@ -5,7 +5,7 @@ from typing import Any
 
 from runtime.core.errors import InvalidArgumentError, locate
 from runtime.core.positions import user_position
-from runtime.core.tensor import GraphTensor, Tensor
+from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import DType, as_dtype, float32, float64, int64
 from runtime.ops.concat_split import pad, tile
@@ -17,6 +17,7 @@ from runtime.ops.op_makers import named
 from runtime.ops.reduction import reduce_max, reduce_mean, reduce_min, reduce_sum
 from runtime.ops.shape import dims, expand_dims, stack
 from runtime.ops.shape import transpose as transposed
+from runtime.ops.shape_refinement import assume_shape
 
 __all__ = [
     "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_saturation", "central_crop",
@@ -55,9 +56,8 @@ def _most(x: Any, y: Any) -> Any:
 
 def in_size(like: Tensor, x: Tensor, height: Any, width: Any) -> Tensor:
     """`x`, of which a graph knows from now on that it has the shape of `like` but for its size, where that is ints."""
-    if isinstance(x, GraphTensor):
-        known = [n if isinstance(n, int) else None for n in (height, width)]
-        x.set_shape([*like.type.shape[:-3], *known, like.type.shape[-1]])
+    assume_shape(x, [*like.type.shape[:-3], *[n if isinstance(n, int) else None for n in (height, width)],
+                     like.type.shape[-1]])
     return x
 
 

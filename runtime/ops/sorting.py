@@ -20,6 +20,7 @@ from runtime.ops.math import cast, negative
 from runtime.ops.op_makers import ALL, BOOL, INTS, REAL, apply_one, check_dtype, random_array
 from runtime.ops.reduction import reduce_sum
 from runtime.ops.shape import dim, moveaxis, transpose
+from runtime.ops.shape_refinement import assume_shape
 from runtime.ops.static_arguments import axis_of, merge_shapes
 
 # Sorting, along the last axis.
@@ -128,7 +129,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = t.int32
                      InvalidArgumentError("top_k cannot give as many elements as it is asked for"))
     order = getitem(apply(ARGSORT, x, descending=True), (..., slice(0, k)))
     if type(k) is int:
-        order.set_shape([None] * (x.ndim - 1) + [k])  # holds by the check above
+        assume_shape(order, [None] * (x.ndim - 1) + [k])  # holds by the check above
     return TopK(_along_last(x, order), cast(order, index_type))
 
 

@@ -22,6 +22,7 @@ from runtime.ops.effects import has_raise, raise_error, raise_unless
 from runtime.ops.logic import equal
 from runtime.ops.math import add, cast
 from runtime.ops.shape import dim, stack
+from runtime.ops.shape_refinement import assume_shape
 from runtime.staging.backend import BACKEND
 from runtime.staging.control.checkpoints import checkpoint_param
 from runtime.staging.control.loops import stage_reduce, stage_while
@@ -410,7 +411,7 @@ def _collected(
             list_.reverse()
         column = convert_to_tensor(list_)
         if isinstance(rows.length, int):
-            column.set_shape([rows.length + len(first), *column.shape[1:]])
+            assume_shape(column, [rows.length + len(first), *column.shape[1:]])
         columns.append(column)
     return pytree.pack_sequence_as(like, columns), acc
 

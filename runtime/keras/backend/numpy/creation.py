@@ -26,6 +26,7 @@ from runtime.keras.backend.promotion import (
 from runtime.ops import creation, logic, math
 from runtime.ops import shape as shapes
 from runtime.ops.bitcast import bitcast
+from runtime.ops.shape_refinement import assume_shape
 
 __all__ = [
     "arange", "array", "bartlett", "blackman", "copy", "empty", "empty_like", "eye", "full", "full_like", "geomspace",
@@ -196,7 +197,7 @@ def _window(weights: Callable[[Tensor], Tensor]) -> Callable[[Any], Tensor]:
         positions = in_dtype(creation.range(in_dtype(number, "int32")), config.floatx())
         last = in_dtype(number, config.floatx()) - 1
         if isinstance(x, int):
-            positions.set_shape([x])
+            assume_shape(positions, [x])
         return weights(positions / math.maximum(last, 1.0)) if x != 1 else rnp.ones_like(positions)
 
     return window
