@@ -98,6 +98,8 @@ class Encoder:
             return self.array(x)
         if isinstance(x, Raised):
             return {"raised": self._raised(x)}
+        if isinstance(x, Position):
+            return {"place": self._place(x)}
         if isinstance(x, type):
             known = issubclass(x, BaseException) and _is_known(x)
             return {"error": x.__name__} if known else {"class": self.number("class", x)}
@@ -227,7 +229,7 @@ class Decoder:
             "items": lambda x: [self.value(item) for item in x], "float": float.fromhex,
             "dict": lambda x: {self.value(key): self.value(item) for key, item in x},
             "bytes": lambda x: base64.b64decode(x, validate=True), "dtype": as_dtype, "array": self._array,
-            "error": _error_class, "raised": self._raised}
+            "error": _error_class, "raised": self._raised, "place": lambda x: self._places[index(x)]}
 
     def value(self, x: Any) -> Any:
         if isinstance(x, list):

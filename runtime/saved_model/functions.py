@@ -55,8 +55,8 @@ class LoadedTrace:
         self.specs = [TensorSpec(type.shape, type.dtype, value.hint)
                       for type, value in zip(self.types, graph.inputs, strict=True)]
         options: Any = {"autograph": False, "name": self.name, "input_signature": self.specs}
-        self.function = function(_runner(graph, self._packed), **options)
-        self.flat = function(_runner(graph, lambda results: [*map(_stacked, results)]), **options)
+        self.function = _function(graph, self._packed, options)
+        self.flat = _function(graph, lambda results: [*map(_stacked, results)], options)
         """The function that returns all results in a list, with lists stacked to tensors."""
 
     def _packed(self, results: list[Any]) -> Any:
@@ -128,13 +128,17 @@ def _stacked(x: Any) -> Any:
     return list_stack(x) if isinstance(x, GraphList) else x
 
 
-def _runner(graph: Graph, pack: Callable[[list[Any]], Any]) -> Any:
+def _function(graph: Graph, pack: Callable[[list[Any]], Any], options: Mapping[str, Any]) -> Any:
+    """An `rt.function` of a saved graph. There is no Python code of it, so it is a graph even where functions run
+    eagerly."""
     def run(*inputs: Any) -> Any:
         into = current_graph()
-        assert into is not None, "an rt.function traces it"
+        if into is None:
+            return made.get_concrete_function()(*inputs)
         return pack(inline(graph, into, inputs))
 
-    return run
+    made = function(run, **options)
+    return made
 
 
 class NoTraceError(InvalidArgumentsError, ValueError):

@@ -55,6 +55,46 @@ def test_functions_and_attributes(net: Net, tmp_path: Path) -> None:
     assert int(loaded.steps) == int(net.steps) == 4
 
 
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_functions_run_as_graphs_where_others_run_eagerly(executor: str, tmp_path: Path) -> None:
+    class Scaled(rt.Module):
+        def __init__(self) -> None:
+            self.v = rt.Variable(3.0)
+
+        @rt.function(input_signature=[rt.TensorSpec([None], name="x")], executor=executor)
+        def predict(self, x: Any) -> Any:
+            return {"y": x * self.v}
+
+    made = Scaled()
+    rt.saved_model.save(made, tmp_path, signatures=made.predict)
+    loaded = rt.saved_model.load(tmp_path)
+    rt.config.run_functions_eagerly(True)
+    try:
+        for predict, v in ((made.predict, made.v), (loaded.predict, loaded.v),
+                           (loaded.signatures["serving_default"], loaded.v)):
+            with rt.GradientTape() as tape:
+                y = predict(rt.constant([1.0, 2.0]))["y"]
+            assert y.numpy().tolist() == [3.0, 6.0]
+            assert tape.gradient(y, v) == 3.0
+        assert rt.function(lambda x: loaded.predict(x)["y"] + 1.0)(rt.ones([1])) == 4.0
+    finally:
+        rt.config.run_functions_eagerly(False)
+
+
+def test_shapes_that_a_program_says_are_checked_when_loaded(tmp_path: Path) -> None:
+    class Fixed(rt.Module):
+        @rt.function(input_signature=[rt.TensorSpec([None])])
+        def double(self, x: Any) -> Any:
+            x.set_shape([3])
+            return x * 2.0
+
+    rt.saved_model.save(Fixed(), tmp_path)
+    loaded = rt.saved_model.load(tmp_path)
+    assert loaded.double(rt.ones([3])).numpy().tolist() == [2.0] * 3
+    with pytest.raises(rt.errors.ShapeError, match=r"test_saved_model.py:\d+: .* shape \[2\], but set_shape says"):
+        loaded.double(rt.ones([2]))
+
+
 def test_variables_gradients_and_functions_around(net: Net, tmp_path: Path) -> None:
     rt.saved_model.save(net, tmp_path)
     loaded = rt.saved_model.load(tmp_path)
