@@ -111,7 +111,6 @@ from runtime.ops.creation import (
     zeros,
     zeros_like,
 )
-from runtime.ops.effects import numpy_function, py_function
 from runtime.ops.gather import (
     boolean_mask,
     scatter_nd,
@@ -123,6 +122,7 @@ from runtime.ops.gather import (
 )
 from runtime.ops.gather import gather_slices as gather
 from runtime.ops.gather_nd import gather_nd
+from runtime.ops.host_functions import numpy_function, py_function
 from runtime.ops.indexing import reverse, strided_slice
 from runtime.ops.indexing import slice_ as slice
 from runtime.ops.linalg import clip_by_global_norm, clip_by_norm, einsum, matmul, norm, tensordot

@@ -12,8 +12,8 @@ from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorSpec, float32, int32, int64
 from runtime.ops import concat_split, creation, logic, math, nn, reduction, segments
 from runtime.ops import shape as shapes
-from runtime.ops.effects import numpy_function
 from runtime.ops.gather import boolean_mask, gather
+from runtime.ops.host_functions import numpy_function
 from runtime.ops.sorting import argsort
 from runtime.ops.sparse import SparseTensor, to_dense
 from runtime.staging.control_flow import foldl

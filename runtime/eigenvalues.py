@@ -14,7 +14,7 @@ from runtime.core.trace import convert_to_tensor
 from runtime.core.types import DType, TensorSpec, complex64, complex128
 from runtime.ops.complex_numbers import conj, real
 from runtime.ops.diagonals import diag, diag_part
-from runtime.ops.effects import numpy_function
+from runtime.ops.host_functions import numpy_function
 from runtime.ops.linalg import SOLVABLE, matmul, matrix_transpose, solve
 from runtime.ops.logic import equal, where
 from runtime.ops.math import cast, divide, subtract

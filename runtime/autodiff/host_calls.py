@@ -13,7 +13,7 @@ from runtime.autodiff.rules.registry import Applied, jvp, vjp
 from runtime.autodiff.tape import GradientTape
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import ListType, TensorType
-from runtime.ops.effects import PY_FUNCTION
+from runtime.ops.host_functions import PY_FUNCTION
 
 __all__: list[str] = []
 

@@ -14,7 +14,7 @@ import numpy as np
 from autograph.backend import with_limit, with_room
 from runtime.core.errors import locate
 from runtime.core.graph import Graph, Node, Value
-from runtime.core.op import better_error, kernel_for
+from runtime.core.op import belongs_to_user, better_error, kernel_for
 from runtime.core.persistent_list import Items
 
 __all__ = ["Program", "Watch", "compile_graph", "executable", "kernel_of", "run"]
@@ -86,7 +86,7 @@ class Program:
             for kernel, get, out, node in self.steps:  # noqa: B007
                 slots[out] = kernel(*get(slots))
         except Exception as exc:
-            if node is None or node.op.foreign or node.subgraphs:
+            if node is None or belongs_to_user(node.op, exc) or node.subgraphs:
                 raise
             better = better_error(node.op, get(slots), node.params, exc)
             locate(better or exc, node.position)

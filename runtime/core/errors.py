@@ -55,6 +55,10 @@ class OpError(Exception):
     Made from a message, or TF2's way from `(node_def, op, message)` and for some classes an `error_code`.
     """
 
+    of_op = False
+    """Whether an op that calls the user's code raised it itself: then it gets the place of the op."""
+    found_rank: Any = None
+    """For a result of a Python function: see `runtime.ops.host_functions.Ranks`."""
     error_code: int = 2
     """The number of the kind of error (`tf.errors.UNKNOWN` and the like)."""
 

@@ -23,7 +23,8 @@ from runtime.core.errors import (
 )
 from runtime.core.types import DType, TensorType, Type, Weak, as_dtype, check_room, dtype_of, type_of_array
 
-__all__ = ["ANY", "CAST", "CONST", "REGISTRY", "Errors", "Op", "Sample", "Samples", "better_error", "unknown_shape"]
+__all__ = ["ANY", "CAST", "CONST", "REGISTRY", "Errors", "Op", "Sample", "Samples", "belongs_to_user", "better_error",
+           "unknown_shape"]
 
 Sample = tuple[tuple[Any, ...], dict[str, Any]]  # arguments of a kernel: arrays, and params
 Errors = tuple[type[BaseException], ...]
@@ -105,6 +106,11 @@ def unknown_shape(node: Any) -> Errors:
     types = [value.type for value in node.operands]
     known = all(isinstance(type, TensorType) and None not in type.shape for type in types)
     return () if known and len(types) == 1 else (ShapeError,)
+
+
+def belongs_to_user(op: Op, exc: Exception) -> bool:
+    """Whether an error that `op` raised came from the user's code: it is passed on unchanged."""
+    return op.foreign and not getattr(exc, "of_op", False)
 
 
 def better_error(op: Op, inputs: Sequence[Any], params: dict[str, Any], exc: Exception) -> OpError | None:

@@ -20,7 +20,7 @@ from runtime.core.constant_arrays import adapt, adapted, constant_array, is_nump
 from runtime.core.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, locate
 from runtime.core.graph import Graph, Value
 from runtime.core.inaccessible import inaccessible
-from runtime.core.op import CAST, CONST, Errors, Op, better_error, kernel_for
+from runtime.core.op import CAST, CONST, Errors, Op, belongs_to_user, better_error, kernel_for
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located, user_position
 from runtime.core.recording import announce, record, recorders
@@ -348,7 +348,7 @@ def apply(op: Op, *inputs: Any, **params: Any) -> Any:
     try:
         return _compute(op, inputs, params) if graph is None else _stage(graph, op, inputs, params)
     except Exception as exc:
-        if not op.foreign:
+        if not belongs_to_user(op, exc):
             locate(exc, user_position())
         raise
 

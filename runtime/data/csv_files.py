@@ -23,7 +23,7 @@ from runtime.data.dataset import Dataset
 from runtime.data.elements import one_by_one
 from runtime.data.pipeline import UNKNOWN_CARDINALITY, Block
 from runtime.data.text_files import opened, paths_of
-from runtime.ops.effects import numpy_function
+from runtime.ops.host_functions import numpy_function
 from runtime.ops.op_makers import named
 
 __all__ = ["CsvDataset", "decode_csv", "make_csv_dataset"]

@@ -1,6 +1,7 @@
 """Elements of datasets as flat tuples of arrays, and the functions that datasets apply to them."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ from runtime.function.executors import make
 from runtime.function.variable import Creation
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.ops.effects import has_raise
+from runtime.ops.host_functions import ranks
 from runtime.optimize import rewrite
 from runtime.staging.backend import BACKEND
 from runtime.staging.values.body_tracing import Unreachable
@@ -46,9 +48,30 @@ __all__ = [
 class ElementFunction:
     """A function that a dataset applies to elements, traced for their types, which runs as one graph."""
 
-    def __init__(self, fn: Callable[..., Any], spec: Any) -> None:
+    def __init__(self, fn: Callable[..., Any], spec: Any, elements: Any = ()) -> None:
+        """`elements` are those that it is for, if they can be taken here: where a trace assumes ranks of results of
+        Python functions, the first element tells them."""
         self.name = getattr(fn, "__name__", "step")
+        with ranks.collecting():
+            try:
+                self._trace(fn, spec)
+                failed = None
+            except Exception as error:
+                failed = error
+            is_open = ranks.are_assumed() and current_graph() is None
+        if is_open and _tells_ranks(fn, elements):
+            self._trace(fn, spec)
+        elif failed is not None:
+            raise failed
+        graph = self.graph
+        prune(graph)
+        self.captures = [wrap(outer) if isinstance(outer, Value) else outer for outer, _ in graph.captures]
+        graph.inputs[:0] = [inner for _, inner in graph.captures]  # the values of a dataset's sources are known late
+        graph.captures.clear()
+        graph.parent = None
+        self._run: Callable[..., Sequence[Any]] | None = None
 
+    def _trace(self, fn: Callable[..., Any], spec: Any) -> None:
         def trace() -> tuple[Graph, Any]:
             graph = Graph(self.name, current_graph())
             element = packed(spec, [add_input(graph, type) for type in types_of(spec)])
@@ -67,13 +90,6 @@ class ElementFunction:
                 return graph, found
 
         self.graph, self.result = with_generators(lambda: restored(trace))
-        graph = self.graph
-        prune(graph)
-        self.captures = [wrap(outer) if isinstance(outer, Value) else outer for outer, _ in graph.captures]
-        graph.inputs[:0] = [inner for _, inner in graph.captures]  # the values of a dataset's sources are known late
-        graph.captures.clear()
-        graph.parent = None
-        self._run: Callable[..., Sequence[Any]] | None = None
 
     def spec(self) -> Any:
         """The structure of the result."""
@@ -105,6 +121,22 @@ class ElementFunction:
         if self._run is None:
             self._run = make(rewrite(with_python_numbers(self.graph)), None).function()
         return arrays[:count], functools.partial(self._run, *arrays[count:]) if self.captures else self._run
+
+
+def _tells_ranks(fn: Callable[..., Any], elements: Any) -> bool:
+    """Whether `fn` of the first element tells other ranks of results of Python functions than a trace assumes. What
+    else it does there, and its errors, are left to the iteration."""
+    draws = getattr(elements, "draws", ())
+    rounds, known = [each.round for each in draws], dict(ranks.known)
+    try:
+        with ranks.learning(), contextlib.suppress(Exception):
+            for element in elements:
+                fn(*element) if isinstance(element, tuple) else fn(element)
+                break
+    finally:
+        for each, number in zip(draws, rounds, strict=True):
+            each.round = number
+    return ranks.known != known
 
 
 def as_tensors(structure: Any) -> Any:

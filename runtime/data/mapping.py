@@ -48,7 +48,7 @@ class Mapping(Pipeline):
         processors, if computing an element takes long enough. They come in order, unless `deterministic` is False. An
         error names the element. `synchronous` and `use_unbounded_threadpool` have no effect.
         """
-        step, threads = ElementFunction(map_func, self.element_spec), threads_of(num_parallel_calls)
+        step, threads = ElementFunction(map_func, self.element_spec, self), threads_of(num_parallel_calls)
 
         def elements(arrays: Sequence[Any]) -> Iterator[Element]:
             own, run = step.bind(arrays)
@@ -68,7 +68,7 @@ class Mapping(Pipeline):
     def filter(self: P, predicate: Callable[..., Any], name: str | None = None) -> P:
         """The elements for which `predicate` is true (`tf.data.Dataset.filter`). DTypeError if its result is not a bool
         scalar."""
-        step = ElementFunction(predicate, self.element_spec)
+        step = ElementFunction(predicate, self.element_spec, self)
         step.check_predicate()
 
         def elements(arrays: Sequence[Any]) -> Iterator[Element]:
@@ -105,7 +105,7 @@ class Mapping(Pipeline):
 
     def take_while(self: P, predicate: Callable[..., Any], name: str | None = None) -> P:
         """The elements before the first for which `predicate` is false (`tf.data.Dataset.take_while`)."""
-        step = ElementFunction(predicate, self.element_spec)
+        step = ElementFunction(predicate, self.element_spec, self)
         step.check_predicate()
 
         def elements(arrays: Sequence[Any]) -> Iterator[Element]:
@@ -150,7 +150,7 @@ class Mapping(Pipeline):
     def flat_map(self: P, map_func: Callable[..., Any], name: str | None = None) -> P:
         """The elements of the datasets that `map_func` returns for each element, one dataset after the other
         (`tf.data.Dataset.flat_map`). TypeError for a function that returns something else."""
-        step = ElementFunction(map_func, self.element_spec)
+        step = ElementFunction(map_func, self.element_spec, self)
         inner = step.dataset("flat_map")
 
         def elements(arrays: Sequence[Any]) -> Iterator[Element]:
@@ -169,7 +169,7 @@ class Mapping(Pipeline):
 
         With `num_parallel_calls` a thread for each dataset reads ahead; the order is the same.
         """
-        step, threads = ElementFunction(map_func, self.element_spec), threads_of(num_parallel_calls)
+        step, threads = ElementFunction(map_func, self.element_spec, self), threads_of(num_parallel_calls)
         inner = step.dataset("interleave")
         cycle = os.cpu_count() or 1 if cycle_length in (None, AUTOTUNE) else int(cycle_length)
         if cycle < 1 or block_length < 1:

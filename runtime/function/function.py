@@ -38,6 +38,7 @@ from runtime.core.types import Type, join_types
 from runtime.function.adopted_objects import calling
 from runtime.function.array_arguments import ArrayArguments
 from runtime.function.array_calls import ArrayCalls
+from runtime.function.assumed_ranks import runs_again, with_ranks_found
 from runtime.function.attribute_state import AttributeStates, NeedsAttributes
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.constant_guards import holds, large_in
@@ -193,7 +194,8 @@ class Function(Called, Inspected):
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], twins: Twins | None = None) -> Any:
         call = self._arguments(args, kwargs, twins=twins)
         call.finds_numbers = self._shares and not self._objects.has_all and current_graph() is None
-        return self._attributes.computed(self._computed, raised.in_trace, call, args, kwargs)
+        run = functools.partial(with_ranks_found, self)
+        return self._attributes.computed(run, raised.in_trace, call, args, kwargs)
 
     def _computed(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         graph = current_graph()
@@ -213,7 +215,7 @@ class Function(Called, Inspected):
         except BaseException as error:
             if not call.overwritten:  # otherwise its changes have been made already
                 raised.note(error, concrete)
-            if call.undo is not None and raised.is_of_program(error):
+            if call.undo is not None and raised.is_of_program(error) and not runs_again(call, error):
                 call.undo()
             raise
 

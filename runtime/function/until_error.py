@@ -66,9 +66,10 @@ _OF_GRAPHS: Final = (
 """Errors that Python would not raise."""
 
 
-def can_run_again(graph: Graph) -> bool:
-    """Whether a graph that has raised has no effect, apart from printing, that a second run would repeat."""
-    return all(node.op.name in _HARMLESS or not node.op.effect for node in graph.walk())
+def can_run_again(graph: Graph, but: frozenset[str] = frozenset()) -> bool:
+    """Whether a graph that has raised has no effect, apart from printing and the ops `but`, that a second run would
+    repeat."""
+    return all(node.op.name in _HARMLESS or node.op.name in but or not node.op.effect for node in graph.walk())
 
 
 def without_output(graph: Graph) -> None:

@@ -12,8 +12,8 @@ from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorSpec, float32, int32
 from runtime.ops import math
 from runtime.ops.creation import range as range_
-from runtime.ops.effects import numpy_function
 from runtime.ops.gather import gather_slices
+from runtime.ops.host_functions import numpy_function
 from runtime.ops.logic import equal, where
 from runtime.ops.op_makers import named
 from runtime.ops.reduction import reduce_max

@@ -15,8 +15,8 @@ from runtime.core.types import TensorSpec
 from runtime.ops import math
 from runtime.ops.concat_split import concat
 from runtime.ops.creation import ones_like, zeros_like
-from runtime.ops.effects import numpy_function
 from runtime.ops.gather import gather_slices
+from runtime.ops.host_functions import numpy_function
 from runtime.ops.linalg import clip_by_norm, matmul
 from runtime.ops.logic import equal, where
 from runtime.ops.nn import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits

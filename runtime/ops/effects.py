@@ -1,4 +1,4 @@
-"""Effects: print, assertions, staged `raise`, and calls of Python functions. They run in program order.
+"""Effects: print, assertions and staged `raise`. They run in program order.
 
 A message may be text that contains graph values (`runtime.core.text.Text`), and exceptions may hold graph tensors;
 both are resolved when the effect runs.
@@ -7,44 +7,34 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FunctionType, MemberDescriptorType
 from typing import Any, Final
 from weakref import ref
 
-import numpy as np
-
 from autograph.backend import HEAP_TYPE, LISTS, has_staged_items, name_of, path_of, unbound_text, until_gone
 from runtime.core import types as t
-from runtime.core.constant_arrays import adapt, constant_array
-from runtime.core.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
+from runtime.core.errors import DTypeError, MissingKeyError
 from runtime.core.formatting import deque_text, of_graph, repr_of, str_of
 from runtime.core.graph import Graph
 from runtime.core.op import Op
-from runtime.core.positions import Position, located
+from runtime.core.positions import Position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.text import ITEM, Show, Template, Text, concat_text, join, show, split
-from runtime.core.trace import apply, convert_to_tensor, current_graph, init_scope, wrap
+from runtime.core.trace import apply, convert_to_tensor, current_graph, wrap
 from runtime.core.traceback_replay import raise_at, trail
 from runtime.core.types import (
-    DType,
-    TensorSpec,
     TensorType,
     Type,
-    as_dtype,
-    compatible_shapes,
-    shape_text,
-    type_of_array,
 )
 from runtime.ops.exceptions import RERAISE, Region, caught_by
 
 __all__ = [
-    "CHECK_BOUND", "NUMPY_FUNCTION", "PRINT", "PY_FUNCTION", "RAISE", "RAISE_UNLESS", "Deferred", "Raised",
-    "check_bound", "declare_rank", "has_raise", "holds_values", "made_of", "may_be_printed_to", "numpy_function",
-    "plain_text", "print_text", "py_function", "raise_error", "raise_unless", "stage_assert", "stage_print",
+    "CHECK_BOUND", "PRINT", "RAISE", "RAISE_UNLESS", "Deferred", "Raised", "check_bound", "has_raise", "holds_values",
+    "made_of", "may_be_printed_to", "plain_text", "print_text", "raise_error", "raise_unless", "stage_assert",
+    "stage_print",
 ]
 
 
@@ -389,168 +379,3 @@ def check_bound(bit: Any, name: str, kind: str = "unbound") -> None:
     """Unless the bool scalar `bit` holds, raise Python's error for a missing `name` (a variable, `d['k']` or `o.x`):
     UnboundLocalError, KeyError, AttributeError; if `kind` is "none", TypeError."""
     apply(CHECK_BOUND, bit, name=name, kind=kind)
-
-
-# Python functions
-
-Types = tuple[TensorType, ...]
-
-
-def _results(
-    func: Any, results: Any, types: Types, single: bool, free: frozenset[int], converts: bool = False,
-) -> Any:
-    name = getattr(func, "__name__", "function")
-    if single or (len(types) == 1 and not isinstance(results, (list, tuple))):
-        results = (results,)
-    elif not types:
-        return ()
-    elif not isinstance(results, (list, tuple)) or len(results) != len(types):
-        count = len(results) if isinstance(results, (list, tuple)) else 1
-        raise InvalidArgumentError(f"{name} returned {count} values, but Tout has {len(types)}")
-    arrays = tuple([_checked(name, x, types[i], i in free, converts) for i, x in enumerate(results)])
-    return arrays[0] if single else arrays
-
-
-def _checked(name: str, x: Any, type: TensorType, of_any_shape: bool, converts: bool) -> Any:
-    """The array of a result. `converts`: what is no tensor becomes one of the dtype that is wanted, where it can."""
-    if isinstance(x, Tensor) or hasattr(x, "__tensor__"):
-        x = convert_to_tensor(x)
-    elif converts:
-        with contextlib.suppress(DTypeError):
-            x = constant_array(x, type.dtype)[0]
-    array, weak = constant_array(x, strings=type.dtype.is_string)
-    found = type_of_array(array, weak)
-    if weak and found.dtype.level <= type.dtype.level and not type.dtype.is_bool:
-        array = adapt(array, type.dtype)
-    elif found.dtype is not type.dtype:
-        raise DTypeError(f"{name} returned {found}, but Tout says {type.dtype.name}")
-    if not of_any_shape and not compatible_shapes(array.shape, type.shape):
-        raise ShapeError(
-            f"{name} returned {found}, but its result was taken to have the shape {shape_text(type.shape)}. "
-            f"{_GIVE_SHAPE}")
-    return array
-
-
-_GIVE_SHAPE: Final = ("Give the result's shape: Tout=rt.TensorSpec(shape, dtype), or result.set_shape(shape) right "
-                      "after the call.")
-_NONE: Final[frozenset[int]] = frozenset()
-
-
-def _py_kernel(
-    *arrays: Any, func: Callable[..., Any], types: Types, single: bool, free: frozenset[int] = _NONE,
-    assumed: frozenset[int] = _NONE,
-) -> Any:
-    with init_scope():
-        return _results(func, func(*map(EagerTensor, arrays)), types, single, free, converts=True)
-
-
-def _scalar(array: Any) -> Any:
-    return array[()] if isinstance(array, np.ndarray) and array.dtype == object else array  # a string's bytes
-
-
-def _numpy_kernel(
-    *arrays: Any, func: Callable[..., Any], types: Types, single: bool, free: frozenset[int] = _NONE,
-    assumed: frozenset[int] = _NONE,
-) -> Any:
-    with init_scope():
-        copies = [np.array(array) if np.ndim(array) else _scalar(array) for array in arrays]
-        return _results(func, func(*copies), types, single, free)
-
-
-def _py_rule(
-    *inputs: Type, func: Callable[..., Any], types: Types, single: bool, free: frozenset[int] = _NONE,
-    assumed: frozenset[int] = _NONE,
-) -> Any:
-    """`free` are the results (by position) whose shapes `types` does not give, in eager calls; `assumed` the same in
-    graphs, where the rank is assumed until `set_shape` declares it."""
-    return types[0] if single else types
-
-
-PY_FUNCTION: Final = Op("py_function", _py_kernel, _py_rule, effect=True, foreign=True,
-                        errors=(Exception,),
-                        doc="Call a Python function on eager tensors.")
-NUMPY_FUNCTION: Final = Op("numpy_function", _numpy_kernel, _py_rule, effect=True, foreign=True,
-                           errors=(Exception,),
-                           doc="Call a Python function on NumPy arrays.")
-
-
-def _result_type(what: Any, inputs: Sequence[Any]) -> TensorType:
-    if isinstance(what, TensorSpec):
-        return what.type
-    dtype: DType = as_dtype(what)
-    return TensorType(dtype, (None,) * (inputs[0].ndim if inputs else 0))
-
-
-def _host_call(op: Op, func: Callable[..., Any], inp: Any, Tout: Any) -> Any:
-    inputs = [convert_to_tensor(x, strings=True) for x in (inp if isinstance(inp, (list, tuple)) else [inp])]
-    single = not isinstance(Tout, (list, tuple)) and Tout is not None
-    wanted = [Tout] if single else list(Tout or ())
-    types = tuple([_result_type(what, inputs) for what in wanted])
-    unknown = frozenset([i for i, what in enumerate(wanted) if not isinstance(what, TensorSpec)])
-    params = {"free" if current_graph() is None else "assumed": unknown} if unknown else {}
-    results = apply(op, *inputs, func=func, types=types, single=single, **params)
-    return results if single else list(results)
-
-
-def declare_rank(x: Any, rank: int) -> None:
-    """Let `x` have that rank, if it is a result of a Python function whose rank is only assumed. ShapeError if an op
-    has taken it as one of another rank."""
-    value = x.value if isinstance(x, GraphTensor) else None
-    node = None if value is None else value.node
-    if value is None or node is None or node.op not in (PY_FUNCTION, NUMPY_FUNCTION):
-        return
-    i, assumed = node.outputs.index(value), node.params.get("assumed", _NONE)
-    if i not in assumed:
-        return
-    node.params["assumed"] = assumed - {i}
-    if rank == x.ndim:
-        return
-    user = next((each for each in value.graph.nodes if value in each.inputs), None)
-    if user is not None or current_graph() is not value.graph:
-        raise located(ShapeError(
-            f"the rank {rank} is declared after the result was used{f' by {user.op.name}' if user else ''}, as a "
-            f"tensor of rank {x.ndim}", remedy=_GIVE_SHAPE))
-    value.type = x.type.with_shape((None,) * rank)
-    types = node.params["types"]
-    node.params["types"] = (*types[:i], value.type, *types[i + 1:])
-
-
-def py_function(
-    func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None, name: str | None = None
-) -> Any:
-    """Call a Python function whenever the graph reaches this point (`tf.py_function`).
-
-    Without `inp` it is a decorator, `@rt.py_function(Tout=rt.float32)`: the decorated function takes tensors.
-
-    `func` takes an eager tensor for each element of the list `inp`, and returns one value, or a list of values if
-    `Tout` is a list; `Tout=[]` or None for no value. `Tout` gives the dtype of each, or a `TensorSpec`, which also
-    gives the shape. With a dtype alone, a result has any shape; in a graph it is assumed to have the rank of the first
-    of `inp`, unless `result.set_shape(shape)` or `rt.ensure_shape` right after the call declares another: ShapeError at
-    run time otherwise. DTypeError for another dtype. Exceptions of `func` propagate to the caller of the graph.
-    """
-    return _call_or_decorate(PY_FUNCTION, func, inp, Tout)
-
-
-def numpy_function(
-    func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None, stateful: bool = True,
-    name: str | None = None
-) -> Any:
-    """Call a Python function on NumPy arrays whenever the graph reaches this point (`tf.numpy_function`).
-
-    Like `py_function`, also as a decorator, but `func` takes and returns NumPy arrays. It is always an effect.
-    """
-    return _call_or_decorate(NUMPY_FUNCTION, func, inp, Tout)
-
-
-def _call_or_decorate(op: Op, func: Callable[..., Any] | None, inp: Any, Tout: Any) -> Any:
-    if func is not None and inp is not None:
-        return _host_call(op, func, inp, Tout)
-
-    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def call(*args: Any) -> Any:
-            return _host_call(op, function, args, Tout)
-
-        return call
-
-    return decorated if func is None else decorated(func)

@@ -19,7 +19,7 @@ from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorSpec, as_dtype, bool_, string, uint8, uint16
-from runtime.ops.effects import numpy_function
+from runtime.ops.host_functions import numpy_function
 from runtime.ops.image import convert_image_dtype
 from runtime.ops.op_makers import check_dtype, named
 

@@ -10,7 +10,7 @@ from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import DType, TensorSpec, as_dtype, float32
-from runtime.ops.effects import numpy_function
+from runtime.ops.host_functions import numpy_function
 from runtime.ops.math import cast, divide
 from runtime.ops.op_makers import FLOATS, check_dtype, named
 from runtime.ops.random_sources import Stream, source_of_seed

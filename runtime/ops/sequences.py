@@ -13,8 +13,9 @@ from runtime.core.trace import constant_tensor, convert_to_tensor, current_graph
 from runtime.core.types import TensorSpec, broadcast_shapes, float64, int32
 from runtime.ops.concat_split import pad
 from runtime.ops.creation import range as range_
-from runtime.ops.effects import numpy_function, raise_unless
+from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
+from runtime.ops.host_functions import numpy_function
 from runtime.ops.indexing import getitem
 from runtime.ops.logic import equal, greater, greater_equal, less, logical_or, where
 from runtime.ops.math import cast

@@ -18,7 +18,7 @@ from runtime.core.string_arrays import string_array, vector
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import DType, TensorSpec, as_dtype, dtype_of
-from runtime.ops.effects import numpy_function
+from runtime.ops.host_functions import numpy_function
 from runtime.ops.op_makers import named
 
 __all__ = ["parse_tensor", "serialize_tensor"]

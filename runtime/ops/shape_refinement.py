@@ -17,7 +17,8 @@ from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import concat_text, join
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorShape, shape_text
-from runtime.ops.effects import declare_rank, raise_unless
+from runtime.ops.effects import raise_unless
+from runtime.ops.host_functions import declare_rank
 from runtime.ops.logic import equal, logical_and
 from runtime.ops.shape import dims, reshape
 

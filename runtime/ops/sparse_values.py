@@ -13,8 +13,8 @@ from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorSpec
 from runtime.ops import creation, logic, math, reduction, shape, sorting
 from runtime.ops.concat_split import concat
-from runtime.ops.effects import numpy_function
 from runtime.ops.gather import boolean_mask, gather, segment_totals
+from runtime.ops.host_functions import numpy_function
 from runtime.ops.op_makers import FLOATS, check_dtype, named
 from runtime.ops.segments import unsorted_segment_max
 from runtime.ops.sparse import (

@@ -9,7 +9,7 @@ from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorSpec, string
-from runtime.ops.effects import numpy_function
+from runtime.ops.host_functions import numpy_function
 from runtime.ops.op_makers import named
 
 __all__ = ["read_file", "write_file"]

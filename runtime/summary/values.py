@@ -11,7 +11,7 @@ from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import bool_
-from runtime.ops.effects import numpy_function
+from runtime.ops.host_functions import numpy_function
 from runtime.summary.events import png, summary_value
 from runtime.summary.writer import SummaryWriter, current
 

@@ -18,7 +18,7 @@ from runtime.core.graph import Graph
 from runtime.core.text import STR, Hole, Template, concat_text, split
 from runtime.core.trace import add_input, tracing
 from runtime.core.types import TensorType, int32
-from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.errors import InvalidArgumentError
 
 Pair = collections.namedtuple("Pair", "a b")
 
@@ -201,117 +201,6 @@ def test_assert() -> None:
         with pytest.raises(AssertionError) as caught:
             run(rt.constant(2))
         assert caught.value.args == ("assert 2 < 2",)
-
-
-# Python functions
-
-
-def test_py_function() -> None:
-    seen = []
-
-    def look(x):
-        seen.append(x.numpy().tolist())
-        return x * 2
-
-    @rt.function
-    def f(x):
-        y = rt.py_function(look, [x], rt.float32)
-        y.set_shape(x.shape)
-        rt.py_function(lambda: seen.append("then"), [], [])
-        a, b = rt.numpy_function(lambda v: (v.sum(), v.max()), [y], [rt.TensorSpec((), rt.float32)] * 2)
-        return y, a, b
-
-    y, a, b = f(rt.constant([1.0, 2.0]))
-    assert (y.numpy().tolist(), a.numpy(), b.numpy()) == ([2, 4], 6, 4)
-    f(rt.constant([3.0, 2.0]))
-    assert seen == [[1, 2], "then", [3, 2], "then"]
-    assert rt.py_function(lambda x: x + 1, [1], rt.int32).numpy() == 2
-
-
-@pytest.mark.parametrize("executor", ["numpy", "native"])
-def test_numpy_results_of_py_function_take_the_dtype_that_is_wanted(executor: str) -> None:
-    """As in TF, where those of numpy_function keep theirs; tensors of another dtype are errors in both."""
-    def total(n):
-        s = 0.0
-        for i in rt.range(n):
-            s += rt.py_function(lambda i: i.numpy() ** 2 * np.float64(0.5), [i], rt.float32)
-        return s, rt.py_function(lambda: [np.arange(2), True], [], [rt.TensorSpec([2], rt.float64), rt.bool])
-
-    found, (array, flag) = rt.function(total, executor=executor)(rt.constant(4))
-    assert found == 7.0 and array.dtype == rt.float64 and array.numpy().tolist() == [0, 1] and flag.dtype == rt.bool
-    with pytest.raises(DTypeError, match=r"returned float64\[\], but Tout says int32"):
-        rt.py_function(lambda: np.float64(1.5), [], rt.int32)
-    with pytest.raises(DTypeError, match=r"returned float64\[\], but Tout says float32"):
-        rt.numpy_function(lambda: np.float64(1.5), [], rt.float32)
-
-
-def test_py_function_errors() -> None:
-    def wrong(x):
-        return x
-
-    with pytest.raises(DTypeError, match=r"wrong returned int32\[\], but Tout says float32"):
-        rt.py_function(wrong, [rt.constant(1)], rt.float32)
-    with pytest.raises(ShapeError, match=r"wrong returned int32\[2\], but its result was taken to have the shape \[\]"):
-        rt.py_function(wrong, [rt.constant([1, 2])], rt.TensorSpec((), rt.int32))
-    with pytest.raises(InvalidArgumentError, match="wrong returned 1 values, but Tout has 2"):
-        rt.py_function(wrong, [rt.constant(1)], [rt.int32, rt.int32])
-    with pytest.raises(ZeroDivisionError, match="by zero"):
-        rt.function(lambda x: rt.py_function(lambda v: 1 // 0, [x], rt.int32))(rt.constant(1))
-
-
-def pair(x):
-    return np.stack([x, x + 1]).astype(np.float32)
-
-
-@pytest.mark.parametrize("call", [rt.py_function, rt.numpy_function])
-def test_results_of_another_rank(call) -> None:
-    def declared(x):
-        y = call(pair, [x], rt.float32)
-        y.set_shape([2])
-        return y + 1.0
-
-    def ensured(x):
-        return rt.ensure_shape(call(pair, [x], [rt.float32])[0], [2]) + 1.0
-
-    def of_loop(x):
-        s = rt.zeros([2])
-        for i in rt.range(3):
-            s = call(pair, [i], rt.float32)
-            s.set_shape([None])
-        return s + x - 1.0
-
-    for f in declared, ensured, of_loop:
-        for way in f, rt.function(f):
-            assert way(rt.constant(2.0)).numpy().tolist() == [3, 4]
-    assert rt.function(declared).get_concrete_function(rt.TensorSpec([])).structured_outputs.shape == (2,)
-    assert call(pair, [2.0], rt.float32).shape == (2,)  # eagerly, the result has a shape
-
-
-def test_wrong_declarations_of_shapes() -> None:
-    def late(x):
-        y = rt.numpy_function(np.sin, [x], rt.float32)
-        z = y * 2.0
-        y.set_shape([2])
-        return z
-
-    def wrong(x):
-        y = rt.numpy_function(pair, [x], rt.float32)
-        y.set_shape([3])
-        return y
-
-    def contradictory(x):
-        y = rt.numpy_function(pair, [x], rt.TensorSpec([2], rt.float32))
-        y.set_shape([2, 1])
-        return y
-
-    with pytest.raises(ShapeError, match=r"the rank 1 is declared after the result was used by multiply, as .* rank 0"):
-        rt.function(late)(rt.constant(2.0))
-    with pytest.raises(ShapeError, match=r"the tensor has the shape \[2\], but set_shape says \(3,\)"):
-        rt.function(wrong)(rt.constant(2.0))
-    with pytest.raises(ValueError, match="are incompatible"):
-        rt.function(contradictory)(rt.constant(2.0))
-    with pytest.raises(ShapeError, match=r"(?s)taken to have the shape \[\].*result.set_shape\(shape\) right after"):
-        rt.function(lambda x: rt.numpy_function(pair, [x], rt.float32))(rt.constant(2.0))
 
 
 # rt.print and rt.debugging

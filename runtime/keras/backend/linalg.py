@@ -13,7 +13,7 @@ from runtime.keras.backend.promotion import agreed, floating, in_dtype, tensor
 from runtime.ops import decompositions, logic, math, reduction
 from runtime.ops import linalg as ops
 from runtime.ops import shape as shapes
-from runtime.ops.effects import numpy_function
+from runtime.ops.host_functions import numpy_function
 
 __all__ = [
     "cholesky", "cholesky_inverse", "det", "eig", "eigh", "inv", "jvp", "lstsq", "lu_factor", "matrix_rank", "norm",

@@ -15,7 +15,7 @@ from runtime.core.types import TensorSpec, as_dtype
 from runtime.keras.backend.promotion import floating, in_dtype, name_of, sizes_of, tensor
 from runtime.ops import logic, math, sorting, stateless_random
 from runtime.ops import shape as shapes
-from runtime.ops.effects import numpy_function
+from runtime.ops.host_functions import numpy_function
 
 __all__ = ["SeedGenerator", "beta", "binomial", "categorical", "draw_seed", "dropout", "gamma", "make_default_seed",
            "normal", "randint", "shuffle", "truncated_normal", "uniform"]

@@ -16,7 +16,7 @@ import numpy as np
 from runtime.backends.numpy import kernel_of
 from runtime.core.errors import OutOfMemoryError, locate
 from runtime.core.graph import Node
-from runtime.core.op import better_error
+from runtime.core.op import belongs_to_user, better_error
 from runtime.core.positions import Position
 from runtime.core.routine import Routine
 from runtime.core.types import ListType, TensorType, check_room, dtype_of
@@ -147,7 +147,7 @@ class KernelSite(Site):
             with np.errstate(all="ignore"):
                 results = self.kernel(*inputs)
         except Exception as exc:
-            if not node.op.foreign and not node.subgraphs:
+            if not belongs_to_user(node.op, exc) and not node.subgraphs:
                 better = better_error(node.op, inputs, node.params, exc)
                 locate(better or exc, node.position)
                 if better is not None:
