@@ -21,12 +21,13 @@ from runtime.core.types import (
     int64,
     shape_text,
 )
+from runtime.ops.checks import message, require, same
 from runtime.ops.creation import range as range_
 from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
 from runtime.ops.indexing import slice_
 from runtime.ops.lists import list_concat, list_stack
-from runtime.ops.logic import greater_equal, less_equal, logical_and
+from runtime.ops.logic import equal, greater_equal, less_equal, logical_and, logical_or
 from runtime.ops.math import cast, maximum, minimum, mod, saturate_cast
 from runtime.ops.op_makers import apply_one, named
 from runtime.ops.reduction import cumsum, reduce_all, reduce_sum
@@ -336,6 +337,11 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     counts = convert_to_tensor(repeats)
     size = dim(x, place, int64)
     if counts.ndim and counts.type.shape[0] != 1:
+        number = dim(counts, 0, int64)
+        fits = same(number, size) if type(number) is int else logical_or(equal(number, size), equal(number, 1))
+        require(fits, ShapeError(message(
+            "repeat takes one count, or one for each of the ", size, " elements along its axis, not ", number)))
+        counts = counts if type(number) is int else broadcast_to(counts, [size])
         if not counts.dtype.is_unsigned:
             raise_unless(reduce_all(greater_equal(counts, 0)), InvalidArgumentError("repeat takes counts of 0 or more"))
         most = convert_to_tensor(MAX_BYTES, int64)

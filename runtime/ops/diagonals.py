@@ -13,6 +13,7 @@ from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_beside, convert_to_tensor
 from runtime.core.types import int64
 from runtime.ops import linalg
+from runtime.ops.checks import all_of, message, require, same
 from runtime.ops.creation import range as range_
 from runtime.ops.gather import gather
 from runtime.ops.logic import greater_equal, less, less_equal, logical_and, where
@@ -54,12 +55,14 @@ def set_diag(input: Any, diagonal: Any, name: str | None = None, k: Any = 0, ali
     """Matrices with diagonals `k`, or from `k[0]` to `k[1]`, replaced by those of `diagonal`, in the layout of `diag`
     (`tf.linalg.set_diag`). ShapeError, InvalidArgumentError."""
     x = convert_to_tensor(input)
-    size = x.type.shape[-2:]
-    if type(k) is int and k == 0 and len(size) == 2 and None not in size and size[0] == size[1]:
-        return linalg.set_diag(x, diagonal, name)
     low, high = _band(k, align)
     values = _rows_of("set_diag", convert_beside(diagonal, x.dtype), low, high)
     rows, columns = _size("set_diag", x, low, high)
+    found, wanted = _sizes(values)[-2:], (high - low + 1, _longest(rows, columns, low, high))
+    require(all_of(*map(same, found, wanted)), ShapeError(message(
+        "set_diag takes diagonals of the shape ", wanted[low == high:], " here, not ", found[low == high:])))
+    if low == high == 0 and type(rows) is int and rows == columns:
+        return linalg.set_diag(x, diagonal, name)
     inside, values = _placed(values, rows, columns, low, high, align)
     return where(inside, values, x, name)
 
@@ -77,7 +80,7 @@ def diag_part(
         return linalg.diag_part(x, name)
     low, high = _band(k, align)
     rows, columns = _size("diag_part", x, low, high)
-    longest = _smaller(_plus(rows, min(high, 0)), _plus(columns, -max(low, 0)))
+    longest = _longest(rows, columns, low, high)
     d = subtract(high, expand_dims(range_(high - low + 1, dtype=int64), 1))
     length = _length(d, rows, columns)
     place = subtract(range_(longest, dtype=int64), _offset(d, length, longest, align))
@@ -115,6 +118,11 @@ def _size(op: str, x: Tensor, low: int, high: int) -> tuple[Any, Any]:
     if (type(rows) is int and low <= -max(rows, 1)) or (type(columns) is int and high >= max(columns, 1)):
         raise located(InvalidArgumentError(f"{op}: {x.type} has no diagonals from {low} to {high}"))
     return rows, columns
+
+
+def _longest(rows: Any, columns: Any, low: int, high: int) -> Any:
+    """The length of the longest of the diagonals."""
+    return _smaller(_plus(rows, min(high, 0)), _plus(columns, -max(low, 0)))
 
 
 def _sizes(x: Tensor) -> list[Any]:

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime.core.errors import InvalidArgumentError, locate
+from runtime.core.errors import InvalidArgumentError, ShapeError, locate
 from runtime.core.positions import user_position
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import DType, as_dtype, float32, float64, int64
+from runtime.ops.checks import all_of, message, require
 from runtime.ops.concat_split import pad, tile
 from runtime.ops.indexing import reverse
 from runtime.ops.linalg import tensordot
@@ -89,9 +90,20 @@ def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """The part that begins at an offset (`tf.image.crop_to_bounding_box`)."""
+    """The part that begins at an offset (`tf.image.crop_to_bounding_box`). ShapeError if it is not in the image."""
     x = image_of(image, "crop_to_bounding_box")
-    return x[..., offset_height:offset_height + target_height, offset_width:offset_width + target_width, :]
+    for what, size, start, length in zip(("height", "width"), sizes_of(x), (offset_height, offset_width),
+                                         (target_height, target_width), strict=True):
+        start, length, end = _wide(start), _wide(length), _wide(start) + _wide(length)
+        require(all_of(start >= 0, length > 0, end <= _wide(size)), ShapeError(message(
+            "crop_to_bounding_box takes a box in the image, not one of the ", what, " ", length, " at ", start,
+            " in an image of the ", what, " ", size)))
+    part = x[..., offset_height:offset_height + target_height, offset_width:offset_width + target_width, :]
+    return in_size(x, part, target_height, target_width)
+
+
+def _wide(x: Any) -> Any:
+    return x if type(x) is int else cast(x, int64)
 
 
 def pad_to_bounding_box(

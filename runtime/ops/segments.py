@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from runtime.core.errors import ShapeError
+from runtime.core.errors import InvalidArgumentError, ShapeError
 from runtime.core.positions import located
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import DType, float64, int32
+from runtime.ops.checks import message, require
 from runtime.ops.concat_split import concat
 from runtime.ops.creation import fill, ones, ones_like, zeros
 from runtime.ops.creation import range as range_of
@@ -24,10 +25,10 @@ from runtime.ops.gather import (
     tensor_scatter_nd_min,
     tensor_scatter_nd_update,
 )
-from runtime.ops.logic import equal, greater, less, where
+from runtime.ops.logic import equal, greater, greater_equal, less, logical_and, where
 from runtime.ops.math import abs, cast, floor, log, maximum, minimum, sin, sqrt
 from runtime.ops.op_makers import named
-from runtime.ops.reduction import reduce_max, reduce_prod, reduce_sum
+from runtime.ops.reduction import reduce_all, reduce_max, reduce_prod, reduce_sum
 from runtime.ops.shape import dim, dims, product, reshape, size, stack
 from runtime.ops.sorting import argsort, searchsorted
 from runtime.ops.static_arguments import folded
@@ -99,10 +100,17 @@ def histogram_fixed_width(
     return named(bincount(bins, minlength=nbins, maxlength=nbins, dtype=dtype), name)
 
 
+def _all_within(x: Tensor, size: Any) -> Tensor:
+    return reduce_all(logical_and(greater_equal(x, 0), less(x, size)))
+
+
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
-    """The coordinates, in the first axis, of flat indices into an array of the sizes `dims` (`tf.unravel_index`)."""
+    """The coordinates, in the first axis, of flat indices into an array of the sizes `dims` (`tf.unravel_index`).
+    InvalidArgumentError for an index outside of it."""
     rest = convert_to_tensor(indices)
     sizes = convert_to_tensor(dims, dtype_hint=rest.dtype)
+    require(_all_within(rest, reduce_prod(sizes)), InvalidArgumentError(
+        message("unravel_index takes indices, from 0, into an array of the shape ", sizes, ", not ", rest)))
     found: list[Any] = []
     for axis in reversed(range(len(sizes))):
         found.append(rest % sizes[axis])
@@ -112,8 +120,10 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
 
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
     """The slices of `data` grouped by their number in `partitions`: a list of `num_partitions` tensors
-    (`tf.dynamic_partition`)."""
+    (`tf.dynamic_partition`). InvalidArgumentError for other numbers."""
     x, numbers = convert_to_tensor(data, strings=True), convert_to_tensor(partitions, dtype_hint=int32)
+    require(_all_within(numbers, num_partitions), InvalidArgumentError(
+        message("dynamic_partition takes numbers from 0 to ", num_partitions - 1, ", not ", numbers)))
     return [boolean_mask(x, equal(numbers, k)) for k in range(num_partitions)]
 
 

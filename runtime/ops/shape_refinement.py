@@ -5,21 +5,17 @@ prove it. `assume_shape` is for the runtime's own functions, whose results have 
 """
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from runtime.core.errors import ShapeError
-from runtime.core.formatting import formatted
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located
 from runtime.core.refined_tensors import refine
 from runtime.core.tensor import GraphTensor, Tensor
-from runtime.core.text import concat_text, join
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorShape, shape_text
-from runtime.ops.effects import raise_unless
+from runtime.ops.checks import all_of, message, require, same
 from runtime.ops.host_functions import declare_rank
-from runtime.ops.logic import equal, logical_and
 from runtime.ops.shape import dims, reshape
 
 __all__ = ["assume_shape", "ensure_shape", "refined"]
@@ -45,13 +41,10 @@ def refined(x: Tensor, shape: Any, what: str, says: str, name: str | None = None
     if not wanted.is_compatible_with(x.type.shape):
         raise located(ShapeError(f"{what} has the shape {shape_text(x.type.shape)}, but {says} {wanted}"))
     sizes = dims(x)
-    checks = [equal(size, n) for size, n in zip(sizes, wanted, strict=True) if type(size) is not int and n is not None]
-    if checks:
-        found = join(", ", [str(size) if type(size) is int else formatted(size) for size in sizes])
-        raise_unless(functools.reduce(logical_and, checks), located(ShapeError(
-            concat_text((f"{what} has the shape [", found, f"], but {says} {wanted}")))))
     known = [size if n is None else n for size, n in zip(sizes, wanted, strict=True)]
-    return reshape(x, known, name) if checks or name is not None else x
+    fits = all_of(*[same(size, n) for size, n in zip(sizes, wanted, strict=True) if n is not None])
+    require(fits, ShapeError(message(f"{what} has the shape ", sizes, f", but {says} {wanted}")))
+    return x if fits is True and name is None else reshape(x, known, name)
 
 
 def _set_shape(x: GraphTensor, shape: Any) -> None:

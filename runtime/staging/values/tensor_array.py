@@ -22,6 +22,7 @@ from runtime.ops.lists import (
     list_split,
     list_stack,
 )
+from runtime.ops.shape_refinement import refined
 from runtime.staging.values.iterables import Counted, Staged
 
 __all__ = ["TensorArray"]
@@ -125,14 +126,12 @@ class TensorArray(Staged):
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """A TensorArray with the rows of `value` at `indices`, a vector."""
-        x = convert_to_tensor(value, self.dtype)
-        self._check_rows(x)
+        x = self._of_rows(convert_to_tensor(value, self.dtype))
         return self._with(list_scatter(self._list, indices, x, grow=self.dynamic_size))
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """A TensorArray of the rows of `value`; without `dynamic_size`, its size must be their number."""
-        x = convert_to_tensor(value, self.dtype)
-        self._check_rows(x)
+        x = self._of_rows(convert_to_tensor(value, self.dtype))
         return self._with(list_from_tensor(x, *self._fixed_size()))
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
@@ -159,15 +158,18 @@ class TensorArray(Staged):
             raise _at_user(ShapeError(
                 f"Incompatible shape for value ({x.get_shape()}), expected ({wanted})",
                 remedy="Use infer_shape=False for elements of several shapes of one rank."))
-        return x
+        return x if self._shape.rank is None else refined(
+            x, self._shape, "the value", "a TensorArray takes elements of")
 
-    def _check_rows(self, x: Tensor) -> None:
+    def _of_rows(self, x: Tensor) -> Tensor:
         if not x.ndim:
             raise _at_user(ShapeError(f"a TensorArray takes the rows of a tensor, and {x.type} has none"))
         expected = self._list.type
         if self._shape.rank is not None and not compatible_shapes(expected.element.shape, x.type.shape[1:]):
             raise _at_user(ShapeError(
                 f"Incompatible shape for value ({x.get_shape()[1:]}), expected ({self._shape})"))
+        return x if self._shape.rank is None else refined(
+            x, [None, *self._shape], "the value", "a TensorArray takes rows of")
 
 
 def _at_user(error: Exception) -> Exception:

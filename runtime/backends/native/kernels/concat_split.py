@@ -207,8 +207,11 @@ def range_(w: Lowering, node: Node, start: Value, limit: Value, delta: Value) ->
     size: Index
     zero = const(step.ty, 0)
     bad = b.fcmp("oeq", step, zero) if dtype.is_floating else b.icmp("eq", step, zero)
-    if step.ref[0] == "%":
+    known = node.inputs[2].constant
+    if known is None:
         w.fail_if(bad, node, [start, limit, delta])
+    elif not known:
+        w.fail_if(const("i1", 1), node, [start, limit, delta])
     if type.shape[0] is not None:
         size = type.shape[0]
     elif dtype.is_floating:
