@@ -42,6 +42,7 @@ from runtime.autodiff.custom import custom_gradient, grad_pass_through
 from runtime.autodiff.functional import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
 from runtime.autodiff.recompute import recompute_grad
 from runtime.autodiff.tape import GradientTape, UnconnectedGradients
+from runtime.autodiff.whole_graph import gradients, hessians
 from runtime.batching.vmap import vectorized_map, vmap
 from runtime.compat import get_logger
 from runtime.core.graph import Graph, UnrollingWarning
@@ -355,11 +356,13 @@ __all__ = [
     "get_static_value",
     "grad",
     "grad_pass_through",
+    "gradients",
     "greater",
     "greater_equal",
     "group",
     "half",
     "hessian",
+    "hessians",
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
     "identity",
@@ -505,7 +508,7 @@ __all__ = [
 
 
 _OTHERS = frozenset((
-    "SparseTensorSpec", "VariableSpec", "assert_rank_in", "hessians", "map_structure_up_to", "parse_sequence_example",
+    "SparseTensorSpec", "VariableSpec", "assert_rank_in", "map_structure_up_to", "parse_sequence_example",
     "reduce_max"))
 """Names of TF that are missing, at least in some module, and are spelt like those of other functions."""
 
@@ -516,7 +519,10 @@ def _absent(name: str) -> str:
 
 
 def _place_of(name: str) -> str:
-    """Which public name has the function of this name, in words; "" if there is none."""
+    """Which public name has the function of this name, in words; "" if there is none, or TF has other functions under
+    the name in several modules."""
+    if name == "experimental":
+        return "this version does not have it"
     if name in __all__:
         return f"it is rt.{name}"
     return next((f"it is rt.{module.__name__.partition('.')[2]}.{name}" for module in _FUNCTIONS

@@ -13,7 +13,8 @@ from autograph.backend import PACKAGES, is_internal, per_code
 from runtime.core.errors import StagingError, locate
 
 __all__ = ["Position", "asked_by_library", "computed_for", "is_users", "located", "place_of_result",
-           "position_at", "return_position", "scope", "staging_error", "user_position"]
+           "position_at", "return_position", "scope", "staged_statement",
+           "staging_error", "user_position"]
 
 E = TypeVar("E", bound=Exception)
 
@@ -181,6 +182,23 @@ def _lines(code: CodeType) -> list[int | None]:
     for start, end, line in code.co_lines():
         lines += [line] * ((end - start) // 2)
     return lines
+
+
+_STAGING: Final = {"_stage_cond": "if", "_stage_while": "while", "_stage_reduce": "for"}
+
+
+def staged_statement() -> tuple[str, Position] | None:
+    """The innermost statement whose body is being traced into a graph of its own, and its place; None if there is
+    none."""
+    frame: FrameType | None = sys._getframe(1)
+    kind = None
+    while frame is not None:
+        if kind is not None and is_users(frame):
+            return kind, position_at(frame.f_code, frame.f_lasti)
+        if frame.f_code.co_name in _STAGING and is_internal(frame.f_code.co_filename):
+            kind = kind or _STAGING[frame.f_code.co_name]
+        frame = frame.f_back
+    return None
 
 
 def place_of_result(op: str, position: Position | None) -> str:

@@ -17,7 +17,7 @@ from runtime.core.errors import DTypeError, FailedPreconditionError, ShapeError,
 from runtime.core.formatting import formatted
 from runtime.core.graph import Value
 from runtime.core.op import CAST
-from runtime.core.positions import scope, user_position
+from runtime.core.positions import scope, staged_statement, user_position
 from runtime.core.recording import record, record_read, recorders
 from runtime.core.tensor import Array, EagerTensor, GraphTensor, Reference, Tensor
 from runtime.core.text import ITEM, REPR, STR, Text, concat_text
@@ -51,6 +51,22 @@ _SINGLETON: Final = (
 
 class LateVariableError(ValueError):
     """A traced function creates a variable in a trace other than its first."""
+
+    remedy = ""
+
+
+def _late() -> LateVariableError:
+    """The error for a variable that is made in a trace other than the first: here, or in the body of a statement,
+    which every trace enters with the state from before it."""
+    statement = staged_statement()
+    if statement is None:
+        return LateVariableError(_SINGLETON)
+    kind, place = statement
+    error = LateVariableError(
+        f"{_SINGLETON} This one is made in the body of the `{kind}` at line {place.lineno}, which a tensor decides, so"
+        f" what the body sets is known only when the graph runs, and each trace makes another")
+    error.remedy = f"Make it before the `{kind}`, for example in `__init__`."
+    return error
 
 
 class Creation:
@@ -161,7 +177,7 @@ class Variable(ArrayMethods):
             raise ValueError("a Variable needs an initial value")
         maker = creation.current if current_graph() is not None else None
         if maker is not None and not maker.allowed:
-            raise LateVariableError(_SINGLETON)
+            raise _late()
         with init_scope():
             value = initial_value() if callable(initial_value) else initial_value
             if isinstance(value, GraphTensor):

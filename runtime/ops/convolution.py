@@ -54,8 +54,7 @@ def _related(x: Shape, filters: Shape, out: Shape | None, *, strides: tuple[int,
     if channels is not None and taken is not None:
         groups = max(channels // max(taken, 1), 1)
         if channels != taken * groups:
-            raise ShapeError(f"{channels} channels do not divide into groups of the {taken} that filters "
-                             f"{shape_text(filters)} take")
+            raise ShapeError(f"{shape_text(x)} has {channels} channels, but filters {shape_text(filters)} take {taken}")
         if features is not None and features % groups:
             raise ShapeError(f"{features} features do not divide into {groups} groups: filters {shape_text(filters)} "
                              f"take {taken} of {channels} channels")

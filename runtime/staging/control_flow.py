@@ -12,7 +12,7 @@ from autograph.backend import operators
 from runtime.core import pytree
 from runtime.core.errors import IndexOutOfRangeError, InvalidArgumentError, ShapeError, locate
 from runtime.core.graph import Graph
-from runtime.core.positions import user_position
+from runtime.core.positions import located, user_position
 from runtime.core.tensor import Tensor
 from runtime.core.trace import add_input, convert_to_tensor, current_graph, tracing
 from runtime.core.types import TensorType, int32
@@ -138,13 +138,13 @@ def while_loop(
         return _while_eagerly(cond, body, variables, maximum_iterations)
 
     names = _names(body, variables, len(pytree.flatten(variables)))
-    cond, body = _callee(cond), _callee(body)
+    given, cond, body = body, _callee(cond), _callee(body)
 
     def call(fn: Function, *leaves: Any) -> Any:
         return fn(*_arguments(pytree.pack_sequence_as(variables, leaves)))
 
     def step(*leaves: Any) -> Sequence[Any]:
-        return pytree.flatten(_as_state(call(body, *leaves), variables))
+        return pytree.flatten(_as_state(given, call(body, *leaves), variables))
 
     flat = pytree.flatten(variables)
     options: dict[str, Any] = {"maximum_iterations": maximum_iterations, "checkpoint": checkpoint_every}
@@ -157,7 +157,7 @@ def while_loop(
 def _while_eagerly(cond: Function, body: Function, variables: Any, limit: Any) -> Any:
     left = None if limit is None else int(limit)
     while (left is None or left > 0) and truth(cond(*_arguments(variables))):
-        variables = pytree.map_structure(_as_tensor, _as_state(body(*_arguments(variables)), variables))
+        variables = pytree.map_structure(_as_tensor, _as_state(body, body(*_arguments(variables)), variables))
         left = None if left is None else left - 1
     return variables
 
@@ -170,8 +170,20 @@ def _arguments(variables: Any) -> Sequence[Any]:
     return variables if isinstance(variables, (list, tuple)) else (variables,)
 
 
-def _as_state(result: Any, variables: Any) -> Any:
-    """The result of a body in the structure of the loop variables: a single one need not be in a sequence."""
+def _as_state(body: Function, result: Any, variables: Any) -> Any:
+    """The result of a body in the structure of the loop variables: a single one need not be in a sequence. ValueError
+    or TypeError for another structure."""
+    try:
+        return _in_structure(result, variables)
+    except (TypeError, ValueError) as error:
+        code = getattr(getattr(body, "__wrapped__", body), "__code__", None)
+        where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+        raise located(type(error)(
+            f"the body of while_loop, {getattr(body, '__name__', 'body')!r}{where}, does not return what loop_vars "
+            f"has: {error}")) from None
+
+
+def _in_structure(result: Any, variables: Any) -> Any:
     if not isinstance(variables, (list, tuple)):
         unwrapped = result[0] if isinstance(result, (list, tuple)) and len(result) == 1 else result
         pytree.assert_same_structure(variables, unwrapped)

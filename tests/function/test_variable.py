@@ -6,6 +6,7 @@ import gc
 import pickle
 import re
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -235,6 +236,38 @@ def test_variables_made_on_each_call_are_an_error():
             rf"{HERE}:\d+: rt\.function only supports singleton rt\.Variables created on the first call\. Make sure "
             r"the rt\.Variable is only created once or created outside rt\.function\.\n"
             r" +\d+ \|         v = rt\.Variable\(1\.0\)\n +\^", str(info.value))
+
+
+class Lazy(rt.Module):
+    v = None
+
+    @rt.function
+    def by_branch(self, x):
+        if x > 0:
+            if self.v is None:
+                self.v = rt.Variable(1.0)
+            x = x * self.v
+        return x
+
+    @rt.function
+    def by_loop(self, x):
+        for _ in rt.range(3):
+            if self.v is None:
+                self.v = rt.Variable(1.0)
+            x = x * self.v
+        return x
+
+
+@pytest.mark.parametrize(("kind", "line", "call"), [
+    ("if", "        if x > 0:", Lazy.by_branch), ("for", "        for _ in rt.range(3):", Lazy.by_loop)])
+def test_a_variable_made_in_a_staged_body_is_an_error_that_names_the_statement(kind, line, call):
+    lines = Path(__file__).read_text().split("\n")
+    number = lines.index(line, lines.index("class Lazy(rt.Module):")) + 1
+    with pytest.raises(ValueError) as info:
+        call(Lazy(), rt.constant(2.0))
+    text = str(info.value)
+    assert f"This one is made in the body of the `{kind}` at line {number}, which a tensor decides" in text
+    assert text.endswith(f"Make it before the `{kind}`, for example in `__init__`.")
 
 
 def test_variables_made_on_a_later_call_are_an_error():

@@ -393,7 +393,7 @@ def test_wrong_arguments(function: Callable[..., Any], kind: type[Exception], te
 
 SHAPES: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (lambda x, w: rt.nn.conv2d(x, w, 1, "SAME"), (CHANNELS, array(2, 2, 2, 5)),
-     "3 channels do not divide into groups of the 2 that filters [2,2,2,5] take"),
+     "has 3 channels, but filters [2,2,2,5] take 2"),
     (lambda x, w: rt.nn.conv2d(x, w, 1, "SAME"), (CHANNELS, array(2, 2, 1, 5)),
      "5 features do not divide into 3 groups: filters [2,2,1,5] take 1 of 3 channels"),
     (lambda x, w: rt.nn.conv2d(x, w, 1, "VALID"), (CHANNELS, array(2, 6, 3, 5)),

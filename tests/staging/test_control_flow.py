@@ -135,6 +135,19 @@ def test_while_loop_of_structures():
     assert both(f, 3) == ({"a": 8, "b": (4,)}, 3)
 
 
+@pytest.mark.parametrize("way", [lambda f: f, rt.function], ids=["eager", "traced"])
+@pytest.mark.parametrize(("body", "kind", "text"), [
+    (lambda i, x: i + 1, ValueError, "the structures differ: 2 elements and 1"),
+    (lambda i, x: (i + 1, x, x), ValueError, "the structures differ: 2 elements and 3"),
+    (lambda i, x: (i + 1, (x,)), ValueError, "is nested"),
+])
+def test_a_body_of_while_loop_that_returns_something_else(body, kind, text, way):
+    place = rf"test_control_flow.py:{body.__code__.co_firstlineno}"
+    with pytest.raises(kind, match=rf"(?s)test_control_flow.py:\d+: the body of while_loop, '<lambda>' \(.*{place}\), "
+                                   rf"does not return what loop_vars has: .*{text}"):
+        way(lambda n: rt.while_loop(lambda i, x: i < n, body, [0, 1.0]))(rt.constant(3))
+
+
 def test_while_loop_limits():
     def f(n):
         return rt.while_loop(lambda i: i < n, lambda i: i + 1, [0], maximum_iterations=3)
