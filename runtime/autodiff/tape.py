@@ -37,7 +37,7 @@ from runtime.ops.creation import range as rt_range
 from runtime.ops.math import add
 from runtime.ops.reduction import reduce_prod
 from runtime.ops.shape import broadcast_to, reshape, shape, size, stack, transpose
-from runtime.ops.shape_refinement import assume_shape
+from runtime.ops.shape_refinement import assume_shape, refined
 from runtime.staging.control_flow import map_fn
 
 __all__ = ["GradientTape", "GradientWarning", "UnconnectedGradients", "variable_of", "warn"]
@@ -419,7 +419,7 @@ class GradientTape(Recorder):
                 raise located(ShapeError(
                     f"an output gradient has shape {seed.shape}, but its target has shape {x.shape}",
                     remedy="Give output_gradients in the shapes of the targets."))
-            seeds.append(seed)
+            seeds.append(refined(seed, x.type.shape, "an output gradient", "its target has"))
         return seeds
 
     def _pull(self, targets: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any], rows: bool = False

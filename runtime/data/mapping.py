@@ -13,8 +13,8 @@ import numpy as np
 from autograph import convert_traced
 from runtime.core.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from runtime.core.positions import located
-from runtime.core.pytree import assert_same_structure, flatten
-from runtime.core.types import compatible_shapes
+from runtime.core.pytree import assert_same_structure, flatten, map_structure
+from runtime.core.types import TensorSpec, join_shapes
 from runtime.data.elements import ElementFunction, as_count, as_tensors
 from runtime.data.pipeline import UNKNOWN_CARDINALITY, Draws, Element, P, Pipeline, flat, spec_of, tensor_types
 from runtime.data.threads import AUTOTUNE, mapped, prefetched
@@ -188,21 +188,13 @@ class Mapping(Pipeline):
     def scan(self: P, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> P:
         """The outputs of `state, output = scan_func(state, element)` for each element (`tf.data.Dataset.scan`).
 
-        DTypeError if the new state is not of the type of the initial one.
+        Dimensions of the state that change become unknown. DTypeError if the new state has another dtype or rank than
+        the initial one.
         """
         state = as_tensors(initial_state)
-        state_spec = spec_of(state)
-        types = tensor_types(state_spec, "the state of scan")
-        step = ElementFunction(scan_func, (state_spec, self.element_spec))
-        if not isinstance(step.result, tuple) or len(step.result) != 2:
-            raise located(TypeError(f"the function of scan gives a pair, (state, output), but {step.name} gives "
-                                    f"{step.spec()!r}"))
-        new, output = step.spec()
-        assert_same_structure(state_spec, new)
-        for before, after in zip(types, flatten(new), strict=True):
-            if before.dtype is not after.dtype or not compatible_shapes(before.shape, after.type.shape):
-                raise located(DTypeError(f"the state of scan is {before} before, but {after.type} after {step.name}"))
-        count = len(types)
+        count = len(tensor_types(spec_of(state), "the state of scan"))
+        step = _scan_step(scan_func, spec_of(state), self.element_spec)
+        _, output = step.spec()
 
         def elements(arrays: Sequence[Any]) -> Iterator[Element]:
             rest, run = step.bind(arrays)
@@ -235,6 +227,26 @@ class Mapping(Pipeline):
 
         number = as_count(start)
         return self._derived(elements, (number,), (spec_of(number), self.element_spec))
+
+
+def _scan_step(scan_func: Callable[..., Any], state_spec: Any, element_spec: Any) -> ElementFunction:
+    """The function of `scan`, traced for the most specific shapes of the state that it keeps."""
+    step = ElementFunction(scan_func, (state_spec, element_spec))
+    if not isinstance(step.result, tuple) or len(step.result) != 2:
+        raise located(TypeError(f"the function of scan gives a pair, (state, output), but {step.name} gives "
+                                f"{step.spec()!r}"))
+    new, _ = step.spec()
+    assert_same_structure(state_spec, new)
+
+    def joined(before: TensorSpec, after: TensorSpec) -> TensorSpec:
+        shape = join_shapes(before.type.shape, after.type.shape)
+        if before.dtype is not after.dtype or shape is None:
+            raise located(DTypeError(f"the state of scan is {before.type} before, but {after.type} after {step.name}"))
+        return TensorSpec(shape, before.dtype)
+
+    kept = map_structure(joined, state_spec, new)
+    same = all(a.type == b.type for a, b in zip(flatten(kept), flatten(state_spec), strict=True))
+    return step if same else _scan_step(scan_func, kept, element_spec)
 
 
 def _interleaved(streams: Iterator[Iterator[Element]], cycle: int, block: int) -> Iterator[Element]:

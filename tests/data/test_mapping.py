@@ -54,6 +54,15 @@ def test_interleave():
         Dataset.range(2).interleave(lambda x: Dataset.range(2), cycle_length=0)
 
 
+@pytest.mark.parametrize(("first", "change", "expected"), [
+    ([1.0, 1.0], lambda x: rt.concat([x, x], 0), [2.0, 4.0, 8.0]),
+    ([1.0, 2.0, 3.0], lambda x: rt.boolean_mask(x, x > 1.0) - 1.0, [6.0, 3.0, 1.0]),
+    ([1.0, 1.0], lambda x: x + 1.0, [2.0, 4.0, 6.0])], ids=["grows", "shrinks", "keeps its size"])
+def test_a_scan_whose_state_changes_its_size(first, change, expected):
+    states = rt.data.Dataset.range(3).scan(first, lambda state, _: (change(state), state))
+    assert [float(rt.reduce_sum(state)) for state in states] == expected
+
+
 def test_scan_and_unique():
     d = Dataset.range(1, 5).scan(initial_state=rt.constant(0, rt.int64), scan_func=lambda s, x: (s + x, (s, x)))
     assert values(d) == [(0, 1), (1, 2), (3, 3), (6, 4)] and len(d) == 4

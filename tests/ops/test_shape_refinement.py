@@ -137,6 +137,20 @@ def test_a_handler_catches_it(executor: str) -> None:
     assert [float(g(rt.ones([size]))) for size in (2, 3, 4)] == [2, 9, 4]
 
 
+@EXECUTORS
+def test_output_gradients_have_the_shapes_of_targets(executor: str) -> None:
+    def f(x, seed):
+        with rt.GradientTape() as tape:
+            tape.watch(x)
+            y = x * 2.0
+        return tape.gradient(y, x, output_gradients=seed)
+
+    g = rt.function(f, input_signature=[rt.TensorSpec([2]), VECTOR], executor=executor)
+    assert g(rt.ones([2]), rt.ones([2])).numpy().tolist() == [2.0, 2.0]
+    with pytest.raises(ShapeError, match=r"test_shape_refinement.py:\d+: an output gradient has the shape \[5\], but"):
+        g(rt.ones([2]), rt.ones([5]))
+
+
 def test_what_types_prove_is_not_checked() -> None:
     def known(x):
         x.set_shape([None, 3])
