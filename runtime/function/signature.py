@@ -21,7 +21,7 @@ from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.core.pytree import flatten
 from runtime.core.read_only_arrays import is_writeable
 from runtime.core.string_arrays import remedy
-from runtime.core.tensor import EagerList, EagerTensor, GraphList, Tensor
+from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import ListType, TensorSpec, TensorType, Type, type_of_array
@@ -41,6 +41,7 @@ from runtime.function.variable import Variable
 from runtime.function.variable_argument import VariableArgument, VariableSpec, is_exchangeable
 from runtime.numpy.array_choices import owners_of
 from runtime.numpy.array_layouts import Layout, described
+from runtime.ops.shape_refinement import refined
 
 __all__ = [
     "ArrayPattern", "Call", "InvalidArgumentsError", "ObjectSpec", "Signature", "count", "share_memory", "weakly",
@@ -495,7 +496,10 @@ class Signature:
             raise SignatureShapeError(
                 f"argument {path!r} of {self.name} is {found}, but its input_signature says {_text(spec)}",
                 remedy="Pass that shape, or put None for a dimension that changes in the input_signature.")
-        return value
+        if not isinstance(value, GraphTensor) or spec.shape.rank is None:
+            return value
+        known = refined(value, spec.shape, f"argument {path!r} of {self.name}", "its input_signature says")
+        return value if value.is_object else known
 
     def _tensor(self, path: str, value: Any, spec: TensorSpec) -> Tensor:
         if isinstance(value, (Tensor, np.ndarray, np.generic)):

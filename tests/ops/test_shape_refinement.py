@@ -60,6 +60,15 @@ def with_tape(x):
     return tape.gradient(y, x)
 
 
+@rt.function(input_signature=[rt.TensorSpec([3])])
+def of_three(x):
+    return x * 2.0
+
+
+def by_signature(x):
+    return of_three(x) + rt.constant([1.0, 2.0, 3.0])
+
+
 def ensured(x):
     return rt.ensure_shape(x, [3]) + rt.constant([1.0, 2.0, 3.0])
 
@@ -67,7 +76,7 @@ def ensured(x):
 @EXECUTORS
 @pytest.mark.parametrize(("f", "spec"), [
     (masked, VECTOR), (rows, MATRIX), (from_python, VECTOR), (in_a_loop, VECTOR), (of_a_captured_tensor, VECTOR),
-    (of_lanes, MATRIX), (with_tape, VECTOR), (ensured, VECTOR)])
+    (of_lanes, MATRIX), (with_tape, VECTOR), (ensured, VECTOR), (by_signature, VECTOR)])
 def test_a_wrong_shape_is_an_error_at_its_line(f, spec, executor: str) -> None:
     g = rt.function(f, input_signature=[spec], executor=executor)
     fits = rt.ones([2, 3] if spec is MATRIX else [3])
@@ -75,7 +84,7 @@ def test_a_wrong_shape_is_an_error_at_its_line(f, spec, executor: str) -> None:
     for found, want in zip(rt.nest.flatten(g(fits)), rt.nest.flatten(expected), strict=True):
         np.testing.assert_array_equal(found, want)
     for size in 2, 4, 0:
-        says = r"set_shape|ensure_shape"
+        says = r"set_shape|ensure_shape|its input_signature"
         shape = rf"\[2, {size}\]" if f is rows else rf"\[{size}\]"
         with pytest.raises(ShapeError, match=rf"test_shape_refinement.py:\d+: .* shape {shape}, but ({says}) says \("):
             g(rt.ones([2, size] if spec is MATRIX else [size]))
