@@ -52,7 +52,7 @@ class ElementFunction:
         """`elements` are those that it is for, if they can be taken here: where a trace assumes ranks of results of
         Python functions, the first element tells them."""
         self.name = getattr(fn, "__name__", "step")
-        with ranks.collecting():
+        with ranks.collecting() if current_graph() is None else contextlib.nullcontext():
             try:
                 self._trace(fn, spec)
                 failed = None

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from runtime.core.graph import Graph
 from runtime.core.trace import current_graph
-from runtime.function.until_error import can_run_again
+from runtime.function.until_error import can_run_again, raised
 from runtime.ops.host_functions import ranks
 
 __all__ = ["runs_again", "with_ranks_found"]
@@ -20,21 +20,20 @@ def with_ranks_found(function: Any, call: Any, args: tuple[Any, ...], kwargs: di
     """The result of a call of an `rt.function`, outside of a trace."""
     if current_graph() is not None:
         return function._computed(call, args, kwargs)
-    before = function.concrete_functions
     with ranks.collecting(), ranks.logging() as log:
         try:
             return function._computed(call, args, kwargs)
         except Exception as error:
-            made = [each for each in function.concrete_functions if each not in before]
             if not ranks.are_assumed():
                 raise
-            if not made:
+            if raised.in_trace(error):
                 return _eagerly(function, args, kwargs, error)
+            concrete = raised.concrete if raised.error is error else None
             again, learned = runs_again(call, error), ranks.learn(error)
-            for concrete in made * learned:
-                function._discard(concrete)
-            again = again and learned and ranks.log is log
-            if not (again and all(_can_repeat(concrete.graph) for concrete in made)):
+            if concrete is None or not learned:
+                raise
+            function._discard(concrete)
+            if not (again and ranks.log is log and _can_repeat(concrete.graph)):
                 raise
     with ranks.replaying(log):
         return with_ranks_found(function, call, args, kwargs)

@@ -215,6 +215,35 @@ def test_other_effects_are_not_repeated(executor: str) -> None:
 
 
 @EXECUTORS
+def test_effects_before_a_trace_that_fails_are_not_repeated(executor: str) -> None:
+    v = rt.Variable(0)
+
+    @rt.function(executor=executor)
+    def f(x):
+        v.assign_add(1)
+        y = rt.numpy_function(lambda a: np.ones((2, 2, 3), np.float32), [x], rt.float32)
+        return rt.reduce_sum(rt.image.resize(y, [4, 4])[..., 0])
+
+    with pytest.raises(ShapeError, match=r"test_host_functions.py:\d+: "):
+        f(rt.constant(1.0))
+    assert v.numpy() == 1
+    assert f(rt.constant(1.0)) == 16.0 and v.numpy() == 2
+
+
+@EXECUTORS
+def test_a_dataset_made_in_a_function(executor: str) -> None:
+    @rt.function(executor=executor)
+    def f(items):
+        s = 0.0
+        for item in items.map(lambda x: rt.numpy_function(lambda a: np.full(3, a, np.float32), [x], rt.float32)):
+            s += item[0]
+        return s
+
+    for _ in range(2):
+        assert f(rt.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0])) == 6.0
+
+
+@EXECUTORS
 def test_other_ranks_in_later_calls_are_errors_with_the_line(executor: str) -> None:
     results = [np.float32(1), np.ones(2, np.float32)]
     f = rt.function(lambda x: rt.numpy_function(lambda a: results.pop(0), [x], rt.float32), executor=executor)
