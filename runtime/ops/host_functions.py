@@ -82,7 +82,7 @@ class Ranks(threading.local):
         if found is None or place is None:
             return False
         (name, arguments), i, rank = found
-        key = (place.filename, place.lineno, name, arguments), i
+        key = (place.filename, place.lineno, place.col, name, arguments), i
         is_new: bool = self.known.get(key) != rank
         self.known[key] = rank
         return is_new
@@ -255,7 +255,7 @@ def _host_call(op: Op, func: Callable[..., Any], inp: Any, Tout: Any) -> Any:
 def _site(func: Callable[..., Any], inputs: Sequence[Tensor]) -> Site | None:
     place = user_position()
     return None if place is None else (
-        place.filename, place.lineno, _name(func), tuple([x.ndim for x in inputs]))
+        place.filename, place.lineno, place.col, _name(func), tuple([x.ndim for x in inputs]))
 
 
 def _unranked_type(dtype: Any, rank: int) -> TensorType:

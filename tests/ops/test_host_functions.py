@@ -1,6 +1,7 @@
 """`py_function` and `numpy_function`, and the shapes of their results."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -150,6 +151,10 @@ def trace_fails(x):
     return y[1, 0] + rt.matmul(y, y, transpose_b=True)[0, 0]
 
 
+def on_one_line(x):
+    return rt.numpy_function(lambda a: a.sum(), [x], rt.float32) + rt.numpy_function(lambda a: a, [x], rt.float32)
+
+
 def in_a_loop(x):
     s = 0.0
     for i in rt.range(3):
@@ -168,7 +173,9 @@ def nested(x):
 
 
 @EXECUTORS
-@pytest.mark.parametrize("f", [mean, of_tensors, two, trace_fails, in_a_loop, several, nested])
+@pytest.mark.parametrize("f", [
+    mean, of_tensors, two, trace_fails, in_a_loop, several, nested,
+    pytest.param(on_one_line, marks=pytest.mark.skipif(sys.version_info < (3, 11), reason="calls have no columns"))])
 def test_ranks_are_found(f, executor: str) -> None:
     x = rt.constant([1.0, 3.0, 5.0])
     g = rt.function(f, executor=executor)
