@@ -466,8 +466,8 @@ class Function(Called, Inspected):
 
     def _trace(self, call: Call, types: Sequence[Type]) -> ConcreteFunction:
         call.keep()  # the trace may keep values
-        concrete, made_variables = self._forms.traced(lambda: self._trace_once(call, types, first=self._count == 0))
-        if made_variables and not concrete.identified:  # trace again, as later calls would: the variables exist now
+        concrete, sets_up = self._forms.traced(lambda: self._trace_once(call, types, first=self._count == 0))
+        if sets_up and not concrete.identified:  # trace again, as later calls would: the variables exist now
             try:
                 concrete, _ = self._forms.traced(lambda: self._trace_once(call, types, first=False))
             except LateVariableError:
@@ -517,7 +517,7 @@ class Function(Called, Inspected):
                             run = run if state is None else call.attributes.within(state, run)
                             returned = trace_function(run)
                         mode.check_draws(bool(creation.created))
-                        constants = self._settled(call, outside, bool(creation.created), all_captured)
+                        constants = self._settled(call, outside, creation.sets_up, all_captured)
                         mode.returned_at = functools.partial(return_position, getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, arrays.changed())
                     except (Exception, NeedsAttributes):
@@ -538,7 +538,7 @@ class Function(Called, Inspected):
             graph, call, self._signature, returned, pack, self.executor, self.fast_math, aliases, variables,
             call.arrays if objects else None, arrays.inputs_outside, mode, constants, elsewhere)
         concrete.is_kept, concrete.reading = concrete.is_kept and not call.changed, reading
-        return concrete, bool(creation.created)
+        return concrete, creation.sets_up
 
     def _settled(
         self, call: Call, outside: PriorState, sets_up: bool, captured: Sequence[Any]

@@ -79,6 +79,9 @@ class Creation:
         self.allowed = allowed
         self.known = known
         self.created: list[Variable] = []
+        self.sets_up = False
+        """Whether any variables were created, also outside of the graph (`init_scope`), where each trace may do so, or
+        by functions that were traced meanwhile. What the trace found not yet made is there for later ones."""
 
     def __enter__(self) -> Creation:
         self.outer = creation.current
@@ -89,6 +92,8 @@ class Creation:
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         creation.current = self.outer
+        if self.outer is not None:
+            self.outer.sets_up |= self.sets_up
 
 
 class _Creations(threading.local):
@@ -145,7 +150,7 @@ class Variable(ArrayMethods):
     `synchronization` and `aggregation` are kept and have no effect, as there is one device.
 
     Inside an `rt.function` reads and writes run in program order, and variables can be created only in its first trace
-    (ValueError later).
+    (ValueError later), which is then repeated: the first call finds the variables as later ones do.
     """
 
     __slots__ = ("__weakref__", "_aggregation", "_synchronization", "array", "constraint", "name", "trainable", "type")
@@ -196,6 +201,8 @@ class Variable(ArrayMethods):
         elif not validate_shape:
             declared = (None,) * array.ndim
         self.type = TensorType(dtype_of(array), declared)
+        if creation.current is not None:
+            creation.current.sets_up = True
         if maker is not None:
             act("it makes a variable")
             maker.created.append(self)

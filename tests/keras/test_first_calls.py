@@ -96,3 +96,120 @@ def test_a_model_without_call_trains_by_its_own_step() -> None:
     assert losses[-1] < losses[0] and model.evaluate(x, verbose=0) < losses[-1]
     with pytest.raises(NotImplementedError, match="does not have a `call"):
         model.predict(x, verbose=0)
+
+
+Program = tuple[Callable[..., Any], Any]
+"""A step, and its argument in each of several calls."""
+
+
+def losses_of(step: Callable[..., Any], argument: Any) -> list[Any]:
+    return [np.concatenate([np.ravel(x) for x in tf.nest.flatten(step(argument))]) for _ in range(5)]
+
+
+def scaling() -> Any:
+    return keras.mixed_precision.LossScaleOptimizer(
+        keras.optimizers.SGD(0.1), initial_scale=8.0, dynamic_growth_steps=2)
+
+
+def scaled(w: Any, optimizer: Any, apply: Callable[[Any], object]) -> Any:
+    with tf.GradientTape() as tape:
+        loss = optimizer.scale_loss(w * 1.0)
+    apply(tape.gradient(loss, w))
+    return w + 0.0
+
+
+def scaled_loss(trace: Callable[[Any], Any]) -> Program:
+    w, optimizer = tf.Variable(1.0), scaling()
+    return trace(lambda _: scaled(w, optimizer, lambda g: optimizer.apply_gradients([(g, w)]))), tf.constant(0)
+
+
+def scaled_loss_and_nested_update(trace: Callable[[Any], Any]) -> Program:
+    w, optimizer = tf.Variable(1.0), scaling()
+    update = trace(lambda g: optimizer.apply_gradients([(g, w)]))
+    return trace(lambda _: scaled(w, optimizer, update)), tf.constant(0)
+
+
+def scaled_loss_in_a_loop(trace: Callable[[Any], Any]) -> Program:
+    w, optimizer = tf.Variable(1.0), scaling()
+
+    def step(n: Any) -> Any:
+        for _ in tf.range(n):
+            scaled(w, optimizer, lambda g: optimizer.apply_gradients([(g, w)]))
+        return w + 0.0
+
+    return trace(step), tf.constant(3)
+
+
+def area_under_curve(trace: Callable[[Any], Any]) -> Program:
+    metric = keras.metrics.AUC()
+
+    def step(x: Any) -> Any:
+        metric.update_state(x > 0.4, x)
+        return metric.result()
+
+    return trace(step), tf.constant([0.1, 0.4, 0.5, 0.9])
+
+
+def averages_of_a_batch(trace: Callable[[Any], Any]) -> Program:
+    layer = layers.BatchNormalization()
+    return trace(lambda x: (layer(x, training=True), layer.moving_mean + 0.0)), tf.constant([[1.0, 2.0], [3.0, 5.0]])
+
+
+def unseeded_numbers(trace: Callable[[Any], Any]) -> Program:
+    keras.utils.set_random_seed(5)
+    layer = layers.GRU(2, dropout=0.5, recurrent_dropout=0.3)
+    return trace(lambda x: layer(x, training=True) + keras.random.normal([2])), tf.ones([2, 3, 2])
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+@pytest.mark.parametrize("program", [
+    scaled_loss, scaled_loss_and_nested_update, scaled_loss_in_a_loop, area_under_curve, averages_of_a_batch,
+    unseeded_numbers])
+def test_state_made_by_the_first_call_is_found_by_all_calls(program: Callable[[Any], Program], executor: str) -> None:
+    expected = losses_of(*program(lambda fn: fn))
+    for found, each in zip(losses_of(*program(lambda fn: tf.function(fn, executor=executor))), expected, strict=True):
+        np.testing.assert_allclose(found, each, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+def test_the_first_call_runs_the_trace_that_follows_the_making_of_variables(executor: str) -> None:
+    layer, seen = layers.Dense(2, kernel_initializer="ones"), list[int]()
+
+    def step(x: Any) -> Any:
+        seen.append(len(layer.trainable_variables))
+        norm = sum(tf.reduce_sum(w) for w in layer.trainable_variables)
+        return layer(x) + norm
+
+    traced = tf.function(step, executor=executor)
+    for _ in range(3):
+        np.testing.assert_array_equal(traced(tf.ones([1, 3])), [[9, 9]])
+    assert seen[:2] == [0, 2] and 0 not in seen[1:]
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
+def test_a_models_own_step_scales_its_loss(policy: str) -> None:
+    def trained(run_eagerly: bool) -> Any:
+        class Scaled(keras.Model):
+            def __init__(self) -> None:
+                super().__init__()
+                self.dense = layers.Dense(1, kernel_initializer="ones", dtype=policy)
+
+            def call(self, x: Any) -> Any:
+                return self.dense(x)
+
+            def train_step(self, data: Any) -> Any:
+                x, y = data
+                with tf.GradientTape() as tape:
+                    loss = self.compute_loss(x, y, self(x, training=True))
+                    scaled = self.optimizer.scale_loss(loss)
+                gradients = tape.gradient(scaled, self.trainable_weights)
+                self.optimizer.apply_gradients(zip(gradients, self.trainable_weights))
+                return {"loss": loss}
+
+        model = Scaled()
+        model.compile(scaling(), "mse", run_eagerly=run_eagerly)
+        model.fit(np.ones((16, 3)), np.zeros((16, 1)), batch_size=4, verbose=0)
+        return [*model.get_weights(), np.asarray(model.optimizer.dynamic_scale)]
+
+    for found, expected in zip(trained(False), trained(True), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-3)
