@@ -59,9 +59,11 @@ def accept(values: Collection[Any]) -> None:
 class Heap:
     """Shallow copies of the reachable objects and containers."""
 
-    def __init__(self, reach: Reach, names: Collection[str] = (), others: bool = True) -> None:
+    def __init__(
+        self, reach: Reach, names: Collection[str] = (), others: bool = True, without: Collection[int] = (),
+    ) -> None:
         """`names`: the names of the statement; `others`: whether to copy mutable objects that are not state as well (if
-        not, sets are treated as collections)."""
+        not, sets are treated as collections); `without`: the ids of objects that are left out."""
         self.reach = reach
         self._is_collection = is_list if others else is_collection
         self.records: list[tuple[Reached, Any]] = []
@@ -69,6 +71,8 @@ class Heap:
         self.unnamed: Reached | None = None
         """A change found by `take_back` for which no name exists."""
         for reached in reach.objects:
+            if id(reached.value) in without:
+                continue
             if others and is_other(reached.value, reached.path in names):
                 self.others.append((reached, Other(reached.value)))
             self.records.append((reached, self._copy(reached.value)))

@@ -78,6 +78,16 @@ _FEW: Final = 16
 is built first, which takes about as long as sixteen searches."""
 
 
+def _transient_in(reach: Reach) -> list[tuple[list[Any], list[Any]]]:
+    """The lists in attributes that a class declares `__transient__`, with copies: what they hold lasts for one call.
+    They are state of staged statements, but not of the function; what an earlier trace left in them is removed."""
+    holders = [(reached.value, getattr(type(reached.value), "__transient__", ())) for reached in reach.objects]
+    found = [items for holder, names in holders for name in names if type(items := vars(holder).get(name)) is list]
+    for items in found:
+        items[:] = [item for item in items if not isinstance(item, Poison)]
+    return [(items, items.copy()) for items in found]
+
+
 def _modules() -> list[dict[str, Any]]:
     """The namespace of each module."""
     return [vars(module) for module in list(sys.modules.values()) if isinstance(module, ModuleType)]
@@ -121,7 +131,8 @@ class PriorState:
         self.leaves = {id(x): i for i, x in enumerate(inputs)}
         self.before, self.rows = [parts_of_argument(copy) for copy in copies], [*map(_rows_in, copies)]
         self.tables = {id(table) for copy in copies if type(copy) is list and (table := table_of(copy)) is not None}
-        self.heap = Heap(reach, others=False)
+        self._transient = _transient_in(reach)
+        self.heap = Heap(reach, others=False, without={id(items) for items, _ in self._transient})
         self._asked = 0
 
     @property
@@ -358,6 +369,8 @@ class PriorState:
     def _leaks(self, holder: Any, value: Any) -> bool:
         if isinstance(holder, StagedArray):  # writes to an array are copied back to the caller's array
             return False
+        if any(holder is items for items, _ in self._transient):
+            return False
         return (type(holder) is Globals or self.existed(holder)) and graph_value_in(value, self.existed) is not None
 
     def check(self, value: Any) -> None:
@@ -404,6 +417,8 @@ class PriorState:
             if id(root.value) not in self.numbers and has_staged_items(root.value):
                 refill(root.value, before)
         leaving = _Leaving(self.existed)
+        for items, earlier in self._transient:
+            leaving.transient(items, earlier)
         for root, key, new in list(self.heap.changes()) if self.leaks else ():
             if id(root.value) in self.numbers or new is UNBOUND or isinstance(root.value, StagedArray):
                 continue
@@ -474,6 +489,14 @@ class _Leaving:
             return _replacement(found)
         self.within(value)
         return value
+
+    def transient(self, items: list[Any], before: Sequence[Any]) -> None:
+        """Process a list that lasts for one call, and was as `before`."""
+        known = set(map(id, before))
+        if has_staged_items(items):
+            refill(items, [_replacement(graph_value_in(items))])
+        else:
+            refill(items, [item if id(item) in known else self.of(item, is_new=True) for item in items])
 
     def within(self, holder: Any) -> None:
         """Process all parts of `holder`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import autograph as ag
 from autograph.backend import accept
@@ -76,6 +76,12 @@ class RuntimeLayer:
     reason the `call` of a Keras layer is converted once such a layer gets a user's function, for example as its
     activation. Outside a trace a converted function runs as written.
     """
+
+    __transient__: ClassVar[tuple[str, ...]] = ("_losses",)
+    """Attributes with lists that the outermost layer of each call empties, and that its layers fill."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, [*value] if name in self.__transient__ else value)  # a list, and none of Keras' own
 
     def _setattr_hook(self, name: str, value: Any) -> tuple[str, Any]:
         """Keras calls this before it sets an attribute of a layer."""

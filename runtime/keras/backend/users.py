@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from keras.src.constraints.constraints import Constraint
+from keras.src.layers.layer import Layer
 from keras.src.losses.loss import Loss
 from keras.src.losses.losses import LossFunctionWrapper
 from keras.src.metrics.metric import Metric
@@ -30,11 +31,15 @@ _BASES: Final = (
 
 
 def convert_what_keras_calls() -> None:
-    """Have users' losses, metrics, schedules, regularizers and constraints converted."""
+    """Have users' losses, metrics, schedules, regularizers and constraints converted, and what collects the losses that
+    layers add."""
     for cls, name in _CALLERS:
         setattr(cls, name, ag.convert(vars(cls)[name]))
     for base, names in _BASES:
         _convert_derived(base, names)
+    # After a staged loop only the graph knows how many losses its layers have.
+    Layer._get_own_losses = ag.convert(Layer._get_own_losses)
+    Layer.losses = property(ag.convert(Layer.losses.fget))
 
 
 def _convert_derived(base: Any, names: tuple[str, ...]) -> None:
