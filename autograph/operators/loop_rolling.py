@@ -83,7 +83,7 @@ class _Attempt:
         if not self.loop.has_traced():
             return self
         _known.quiet.pop(self.key, None)
-        is_worth = self.loop.is_worth(self.iterations)
+        is_worth = self.loop.is_worth(self.iterations, self.code)
         if is_worth is None and self.before is not None:
             return self
         if is_worth and self.roll():
@@ -244,7 +244,7 @@ class _For:
         else:
             return attempt.note_end()
         _known.quiet.pop(attempt.key, None)
-        if not attempt.loop.is_worth(done):
+        if not attempt.loop.is_worth(done, attempt.code):
             return self.rest(items, going)
         if self.roll(attempt):
             return None

@@ -65,6 +65,10 @@ class Cotangents:
         self.get(key)
         return self._sums.pop(key, None)
 
+    def takes_rows(self, key: Any) -> bool:
+        """Whether slices along the first axis that are added to the sum so far stay such."""
+        return key not in self._sums and self._keeps_rows(key)
+
     def is_rows(self, key: Any) -> bool:
         """Whether the sum so far consists of slices along the first axis."""
         return key in self._rows
@@ -102,7 +106,7 @@ class Cotangents:
         `Update`."""
         if ct is None:
             return
-        if isinstance(ct, Update) and ct.rows is not None and key not in self._sums and self._keeps_rows(key):
+        if isinstance(ct, Update) and ct.rows is not None and self.takes_rows(key):
             self._rows.setdefault(key, ([], primal))[0].append(ct)
             return
         have = self.get(key)

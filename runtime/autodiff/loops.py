@@ -3,6 +3,9 @@
 Its state consists of the cotangents of the forward loop's state, and sums of those of the body's captures. The forward
 loop appends the residuals, which the rules use, to lists, one per value; if there are none, nothing is saved. In a
 nested loop these lists are carried through the outer loop, which saves where each of its iterations starts in them.
+For a table of which the body of a rolled loop only gathers slices, the state has lists of slices and of their indices
+instead of a sum, if the cotangent is wanted as slices: those of the unrolled loop, which optimizers tell from their
+sum. Loops over tensors give the sum, as in TensorFlow.
 """
 from __future__ import annotations
 
@@ -11,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from runtime.autodiff.activity import Activity, state_of, useful_state
-from runtime.autodiff.backward import handles, sweep
+from runtime.autodiff.activity import Activity, state_of, useful_state, variables_read
+from runtime.autodiff.backward import handles, passes_rows, sweep
 from runtime.autodiff.binomial import revolve
 from runtime.autodiff.branches import STACKS, Targets, attach, gathered, inner_keys, note_stack
 from runtime.autodiff.checkpoints import copied_here, prepare, segmented
 from runtime.autodiff.cotangents import Cotangents, fit, zero_for
+from runtime.autodiff.rules.gather import of_rows
+from runtime.autodiff.rules.registry import CONSTANT
 from runtime.autodiff.saving import add_state, define, drop_dead, inserted, plan_saved, recaptured
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.op import CAST, CONST
@@ -24,7 +29,7 @@ from runtime.core.tensor import GraphTensor
 from runtime.core.trace import add_input, apply, current_graph, tracing, wrap
 from runtime.core.types import ListType, TensorType, int64
 from runtime.ops.control import COND, REDUCE, SAVED, UNDEFINED
-from runtime.ops.lists import list_append, list_extend, list_get, list_length, list_new, list_slice
+from runtime.ops.lists import list_append, list_concat, list_extend, list_get, list_length, list_new, list_slice
 from runtime.ops.math import add, cast, subtract
 
 __all__: list[str] = []
@@ -73,6 +78,11 @@ class _Loop:
         self.init = operands[len(operands) - len(self.state):]
         self.useful = useful_state(node, activity, [k for k, ct in enumerate(out_cts) if ct is not None])
         self.targets = Targets([self.body], activity)
+        self.tables = {key: inner[0] for key in self.targets.types if self.body.is_rolled and cts.takes_rows(key)
+                       and len(inner := inner_keys(self.body, key)) == 1 and _is_only_gathered(self.body, inner[0])}
+        """The targets whose cotangents are slices, with their keys in the body."""
+        self.slices: dict[Any, tuple[Any, Any]] = {}
+        """By target, the lists of slices and of their indices after an iteration."""
         self.back = Graph("body", self.body)
         here = current_graph()
         assert here is not None
@@ -80,7 +90,8 @@ class _Loop:
 
     def run(self) -> None:
         results, sums = self._trace()
-        self.back.outputs = [x.value for x in (*results, *sums.values())]
+        lists = [x for pair in self.slices.values() for x in pair]
+        self.back.outputs = [x.value for x in (*results, *sums.values(), *lists)]
         drop_dead(self.back)
         count = self._attach()
         starts = []
@@ -90,20 +101,26 @@ class _Loop:
         for key in sums:
             ct = self.cts.get(key)
             starts.append(zero_for(self.targets.primal(key)) if ct is None else fit(ct, self.targets.types[key]))
+        starts += [list_new([], x.type.element) for x in lists]
         made = apply(REDUCE, count, *starts, body=self.back)
-        for key, ct in zip(sums, made[len(self.useful):], strict=True):
+        for key, ct in zip(sums, made[len(self.useful):len(made) - len(lists)], strict=True):
             self.cts.put(key, ct)
+        collected = iter(made[len(made) - len(lists):])
+        for key in self.slices:
+            values, indices = list_concat(next(collected)), list_concat(next(collected))
+            self.cts.add(key, of_rows(values, indices, self.targets.primal(key)), self.targets.primal(key))
         for k, ct in zip(self.useful, made[:len(self.useful)], strict=True):
             if self.init[k] in self.activity:
                 self.cts.add(self.init[k], ct, None)
 
     def _trace(self) -> tuple[list[Any], dict[Any, Any]]:
         """The cotangents of the state before an iteration, and the sums for those body captures that it adds to."""
-        inner = Cotangents()
+        tables = {*self.tables.values()}
+        inner = Cotangents(lambda key: passes_rows(key, tables))
         body, back = self.body, self.back
         with tracing(back):
             self.index = add_input(back, _COUNT, "k")
-            sums = {key: add_input(back, type) for key, type in self.targets.types.items()}
+            sums = {key: add_input(back, type) for key, type in self.targets.types.items() if key not in self.tables}
             for key, x in sums.items():
                 inner.put(inner_keys(body, key)[0], x)
             seeds = {k: add_input(back, self.state[k].type) for k in self.useful}
@@ -115,11 +132,25 @@ class _Loop:
             for k in self.useful:
                 found = inner.get(self.state[k])
                 results.append(zero_for(wrap(self.state[k])) if found is None else fit(found, self.state[k].type))
+            lists = self._collect(inner)
             after = {key: gathered(inner, body, key) for key in sums}
         changed = {key: fit(after[key], self.targets.types[key]) for key, x in sums.items()
                    if after[key].value is not x.value}
-        back.inputs = [self.index.value, *(seeds[k].value for k in self.useful), *(sums[key].value for key in changed)]
+        back.inputs = [self.index.value, *(seeds[k].value for k in self.useful), *(sums[key].value for key in changed),
+                       *lists]
         return results, changed
+
+    def _collect(self, inner: Cotangents) -> list[Value]:
+        """Append the slices of an iteration to lists; returns these inputs of the backward body."""
+        inputs: list[Value] = []
+        for key, table in self.tables.items():
+            assert inner.is_rows(table) or table not in inner, key
+            found = inner.rows(table)
+            if found is not None:
+                lists = [add_input(self.back, ListType(x.type)) for x in found]
+                inputs += [x.value for x in lists]
+                self.slices[key] = list_append(lists[0], found[0]), list_append(lists[1], found[1])
+        return inputs
 
     def _attach(self) -> GraphTensor:
         """Complete the backward body, which reads the saved residuals. Returns the number of iterations."""
@@ -197,6 +228,46 @@ class _Loop:
         note_stack(node.outputs[found])
         operands = node.operands
         return node.outputs[found], _base(graph, node, operands[len(operands) - len(node.outputs) + found])
+
+
+def _is_only_gathered(body: Graph, table: Any) -> bool:
+    """Whether a body uses a value, or a variable given by id, only to gather slices along its first axis, itself or in
+    rolled loops."""
+    pending = [table] if isinstance(table, Value) else []
+    for node in body.nodes:
+        if node.op.name == "read_variable" and id(node.params["variable"]) == table:
+            pending.append(node.outputs[0])
+        elif isinstance(table, int) and any([table in variables_read(graph) for graph in node.subgraphs.values()]) and (
+                not _is_only_gathered_in_loop(node, table)):
+            return False
+    for value in pending:  # grows meanwhile
+        if value in body.outputs:
+            return False
+        for node in [node for node in body.nodes if value in node.inputs]:
+            if node.op.name == "cast":
+                pending.append(node.outputs[0])
+            elif node.op.name not in CONSTANT and not _gathers(node, value) and not (
+                    _is_only_gathered_in_loop(node, value)):
+                return False
+    return True
+
+
+def _gathers(node: Node, table: Value) -> bool:
+    return (node.op.name == "gather" and node.params["axis"] == 0 and bool(node.params.get("slices"))
+            and node.inputs[0] is table and node.inputs[1] is not table)
+
+
+def _is_only_gathered_in_loop(node: Node, table: Any) -> bool:
+    """Whether a node is a rolled loop whose body only gathers slices of a value or variable."""
+    body = node.params.get("body")
+    if not (isinstance(body, Graph) and body.is_rolled) or node.params.get("checkpoint") or node.params.get("again"):
+        return False
+    if isinstance(table, int):
+        return not any(table in variables_read(graph) for graph in node.subgraphs.values() if graph is not body) and (
+            _is_only_gathered(body, table))
+    inner = inner_keys(body, table)
+    return table not in node.operands and len(inner) == 1 and _is_only_gathered(body, inner[0]) and not any(
+        inner_keys(graph, table) for graph in node.subgraphs.values() if graph is not body)
 
 
 def _read(

@@ -214,8 +214,8 @@ class Graph:
     `parent`."""
 
     __slots__ = (
-        "__weakref__", "_captured", "captures", "executable", "inputs", "name", "nodes", "outputs", "parent",
-        "refined", "written")
+        "__weakref__", "_captured", "captures", "executable", "inputs", "is_rolled", "name", "nodes", "outputs",
+        "parent", "refined", "written")
 
     def __init__(self, name: str = "graph", parent: Graph | None = None) -> None:
         self.name = name
@@ -226,6 +226,7 @@ class Graph:
         self.outputs: list[Value] = []
         self.executable: Any = None  # the compiled form of the executor; None again when the graph changes
         self.refined: list[tuple[Any, Value, Value]] = []  # see `runtime.core.refined_tensors`
+        self.is_rolled = False  # whether it is the body of a loop over Python values
         self.written: tuple[Any, ...] = ()  # memory of arrays that it writes (`runtime.core.tensor_writes`)
         self._captured: dict[int, tuple[Any, Value]] = {}  # outer and inner value by id of the outer
 

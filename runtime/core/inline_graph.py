@@ -61,6 +61,7 @@ def _copy_graph(
     graph: Graph, parent: Graph | None, outside: dict[Value, Value], variables: Mapping[int, Any] = NO_VARIABLES
 ) -> Graph:
     new = Graph(graph.name, parent)
+    new.is_rolled = graph.is_rolled
     made: dict[Value, Value] = {}
     for value in graph.inputs:
         made[value] = new.add_input(value.type, value.hint)

@@ -259,6 +259,7 @@ class _Copy:
         captured: list[Value] = []
         for name, graph in bodies.items():
             inner = _Copy(Graph(graph.name, self.graph), self.made, self.regions, self.numbers)
+            inner.graph.is_rolled = graph.is_rolled
             inner.place = node.position
             params[name] = inner.graph
             items = len(graph.inputs) - len(results) if node.op.name == "reduce" and name == "body" else 0

@@ -297,6 +297,7 @@ class _Loop:
             if graph is None:
                 continue
             sub = subs[name] = Builder(b.context, graph.name, b, loop=True, certain=self._certainly_runs(name))
+            sub.graph.is_rolled = graph.is_rolled
             operands, states[name] = self._inputs(sub, graph, name, before)
             if name == "body" and self.test is not None:
                 self._learn_from_test(outputs["test"][0], states, sub)

@@ -73,6 +73,86 @@ def test_loops_give_the_sum(table: Any) -> None:
     assert isinstance(found, rt.Tensor) and found.numpy().tolist() == [[2, 4], [24, 32], [10, 12]]
 
 
+def gathered_in_a_range(table: Any) -> Any:
+    total = 0.0
+    for i in range(20):
+        total += rt.reduce_sum(rt.gather(table, [i % 3, 1]) ** 2) * (i + 1.0)
+    return total
+
+
+def gathered_twice_and_beside(table: Any) -> Any:
+    total = rt.reduce_sum(rt.gather(table, [2]))
+    for i in range(20):
+        total += rt.reduce_sum(rt.gather(table, [i // 10]) * rt.nn.embedding_lookup(rt.cast(table, rt.float32), i // 7))
+    return total * 2.0
+
+
+def gathered_in_nested_ranges(table: Any) -> Any:
+    total = 0.0
+    for i in range(10):
+        for j in range(12):
+            total += rt.reduce_sum(rt.gather(table, [i % 3, j % 2]) ** 2)
+        total += rt.reduce_sum(rt.gather(table, 0))
+    return total
+
+
+def gathered_until(table: Any) -> Any:
+    total = 0.0
+    for i in range(20):
+        total += rt.reduce_sum(rt.gather(table, [i % 3]) ** 2)
+        if total > 100.0:
+            break
+    return total
+
+
+SLICED = [gathered_in_a_range, gathered_twice_and_beside, gathered_in_nested_ranges, gathered_until]
+
+
+@pytest.mark.parametrize("of", SLICED)
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+def test_rolled_loops_give_the_slices_of_the_unrolled_ones(table: Any, of: Any, executor: str) -> None:
+    expected = gradient(lambda: of(table), table, lambda fn: fn)
+    found = gradient(lambda: of(table), table, lambda fn: rt.function(fn, executor=executor))
+    graph = rt.function(of).get_concrete_function(table).graph
+    assert not {"reduce", "while_loop"}.isdisjoint(node.op.name for node in graph.nodes)
+    assert isinstance(found, rt.IndexedSlices)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-6)
+    assert isinstance(gradient(rt.function(lambda: of(table)), table, lambda fn: fn), rt.IndexedSlices)
+
+
+@pytest.mark.parametrize("way_", ["native", "numpy"])
+def test_rolled_loops_with_other_uses_give_the_sum(table: Any, way_: str) -> None:
+    def of() -> Any:
+        total = 0.0
+        for i in range(20):
+            total += rt.reduce_sum(rt.gather(table, [i % 3, 1]) ** 2) + rt.reduce_sum(table[1:] * 2.0)
+        return total
+
+    expected = gradient(of, table, lambda fn: fn)
+    found = gradient(of, table, WAYS[way_])
+    assert isinstance(found, rt.Tensor)
+    np.testing.assert_allclose(found, rt.convert_to_tensor(expected), rtol=1e-6)
+
+
+def test_second_order_through_a_rolled_loop() -> None:
+    x = rt.constant([1.0, 2.0, 3.0])
+
+    def second(x: Any) -> Any:
+        with rt.GradientTape() as outer:
+            outer.watch(x)
+            with rt.GradientTape() as tape:
+                tape.watch(x)
+                total = 0.0
+                for i in range(20):
+                    total += rt.reduce_sum(rt.gather(x, [i % 3, 1]) ** 3)
+            first = rt.convert_to_tensor(tape.gradient(total, x))
+            y = rt.reduce_sum(first * rt.constant([1.0, 2.0, 3.0]))
+        return rt.convert_to_tensor(outer.gradient(y, x))
+
+    np.testing.assert_allclose(rt.function(second)(x), second(x))
+
+
 def test_calls_of_functions_give_slices(table: Any) -> None:
     square = rt.function(lambda: rt.reduce_sum(rt.gather(table, [1, 1, 2]) ** 2))
     found = gradient(square, table, lambda fn: fn)

@@ -357,6 +357,7 @@ class _Loop:
             set_outputs(self.graph, outputs)
         self.form.check_body(self)
         if trial is not None:
+            self.graph.is_rolled = True
             out = None if self.out is None else [describe(x, self.origins) for x in self.out]
             trial.check(self.graph, self.init, self.specs, out, self.names)
         writes = check_repeated(self.known)

@@ -88,16 +88,17 @@ class RolledLoop:
             note_iteration()
         return found
 
-    def is_worth(self, done: int) -> bool | None:
+    def is_worth(self, done: int, code: CodeType) -> bool | None:
         """Whether to try to roll the loop after `done` iterations; None if it is too early to tell."""
-        if trials.acts != self.acts:
-            return False
-        ops = sum(map(_size, self.mark.added()))
+        has_acted, ops = trials.acts != self.acts, sum(map(_size, self.mark.added()))
         if self.count is None:
             self.ops = MANY_OPS + 1
-            return None if done < FEWEST or ops <= FEW_OPS else True
+            return False if has_acted else None if done < FEWEST or ops <= FEW_OPS else True
         self.ops = ops * self.count // done
-        return self.ops > (FEW_OPS if self.count >= FEWEST else HEAVY_OPS)
+        is_large = self.ops > (FEW_OPS if self.count >= FEWEST else HEAVY_OPS)
+        if is_large and has_acted:
+            loops.unrolled.append(Unrolled(code.co_filename, *lines_of(code), trials.last_act))
+        return is_large and not has_acted
 
     def undo(self) -> None:
         """Remove everything traced since the loop began."""

@@ -61,6 +61,8 @@ class _Trials(threading.local):
     """Whether a loop that may be tried has begun in this trace, so external side effects are counted."""
     acts = 0
     """The number of external side effects of traced code since."""
+    last_act = ""
+    """The last of them."""
 
     has_numbers = False
     """Whether the function is being traced with numbers as inputs whose values it may need to know."""
@@ -199,6 +201,11 @@ _ACTING: Final = frozenset({
     "__import__", "breakpoint", "compile", "eval", "exec", "fromfile", "input", "load", "memmap", "open", "save",
     "savetxt", "savez", "savez_compressed", "tofile"})
 """Names of functions in them that have other effects, or run arbitrary code."""
+_INERT_OF_KERAS: Final = frozenset({
+    "activations", "backend", "constraints", "initializers", "layers", "legacy", "losses", "metrics", "ops",
+    "optimizers", "random", "regularizers", "tree"})
+"""Modules of Keras, by the part of the name after `keras.src`, of which the same holds: they change attributes and
+variables only."""
 
 
 def act(what: str) -> None:
@@ -206,6 +213,7 @@ def act(what: str) -> None:
     if trials.depth:
         raise TrialFailed(what)
     trials.acts += 1
+    trials.last_act = what
 
 
 def watch_call(fn: Any) -> None:
@@ -220,7 +228,7 @@ def acts_outside(fn: Any) -> bool:
     if kind is FunctionType:
         if is_converted(fn.__code__) or is_internal(fn.__code__.co_filename) or fn.__name__.startswith("__"):
             return False
-        return _root(fn.__globals__.get("__name__")) not in _INERT or fn.__name__ in _ACTING
+        return not _is_inert(fn.__globals__.get("__name__")) or fn.__name__ in _ACTING
     if isinstance(fn, type):  # the constructor's own calls are judged separately
         return False
     if kind is BuiltinFunctionType:
@@ -229,8 +237,15 @@ def acts_outside(fn: Any) -> bool:
             return False
         module = owner.__name__ if isinstance(owner, ModuleType) else getattr(
             owner if isinstance(owner, type) else type(owner), "__module__", None)
-        return fn.__name__ in _ACTING or _root(module) not in _INERT
-    return _root(getattr(fn, "__module__", None) or kind.__module__) not in _INERT
+        return fn.__name__ in _ACTING or not _is_inert(module)
+    return not _is_inert(getattr(fn, "__module__", None) or kind.__module__)
+
+
+def _is_inert(module: object) -> bool:
+    """Whether what functions of a module do can be undone."""
+    if _root(module) != "keras":
+        return _root(module) in _INERT
+    return not _INERT_OF_KERAS.isdisjoint(str(module).split(".")[2:3])
 
 
 def _root(module: object) -> str:
