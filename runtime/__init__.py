@@ -35,6 +35,7 @@ from runtime import (
     strings,
     summary,
     train,
+    types,
     version,
 )
 from runtime.absent import RaggedTensor, ragged
@@ -235,6 +236,7 @@ from runtime.ops.sparse_values import edit_distance
 from runtime.ops.string_tensors import add, as_string
 from runtime.staging.control_flow import case, cond, foldl, foldr, map_fn, scan, switch_case, while_loop
 from runtime.staging.values.tensor_array import TensorArray
+from runtime.types import TypeSpec
 
 hide_package(__file__)
 if TYPE_CHECKING:
@@ -268,6 +270,7 @@ __all__ = [
     "TensorArray",
     "TensorShape",
     "TensorSpec",
+    "TypeSpec",
     "UnconnectedGradients",
     "UnrollingWarning",
     "Variable",
@@ -486,6 +489,7 @@ __all__ = [
     "truncatediv",
     "truncatemod",
     "tuple",
+    "types",
     "uint8",
     "uint16",
     "uint32",
@@ -508,7 +512,7 @@ __all__ = [
 
 
 _OTHERS = frozenset((
-    "SparseTensorSpec", "VariableSpec", "assert_rank_in", "map_structure_up_to", "parse_sequence_example",
+    "SparseTensorSpec", "VariableSpec", "map_structure_up_to", "parse_sequence_example",
     "reduce_max"))
 """Names of TF that are missing, at least in some module, and are spelt like those of other functions."""
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from autograph.backend import unknown
 from runtime.core.tf1_names import INSTEAD
+from runtime.ops.random_sources import set_seed
 
 __all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "get_logger", "path_to_str", "v1"]
 
@@ -88,12 +89,13 @@ class _Logging:
 
 
 class _V1:
-    """`tf.compat.v1`, of which only `logging` is there."""
+    """`tf.compat.v1`, of which only `logging` and `set_random_seed` are there."""
 
     logging: Final = _Logging()
+    set_random_seed = staticmethod(set_seed)
 
     def __getattr__(self, name: str) -> Any:
-        raise unknown("runtime.compat.v1", name, ("logging",), INSTEAD.get(name, ""))
+        raise unknown("runtime.compat.v1", name, ("logging", "set_random_seed"), INSTEAD.get(name, ""))
 
 
 v1: Final = _V1()

@@ -24,9 +24,10 @@ from runtime.ops.summarized_text import number_text, summary, unquoted
 __all__ = [
     "Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",
     "assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive",
-    "assert_none_equal", "assert_positive", "assert_rank", "assert_rank_at_least", "assert_scalar", "assert_shapes",
-    "assert_type", "check_numerics", "disable_check_numerics", "enable_check_numerics",
-    "is_numeric_tensor", "print",
+    "assert_none_equal", "assert_positive", "assert_proper_iterable", "assert_rank", "assert_rank_at_least",
+    "assert_rank_in", "assert_same_float_dtype", "assert_scalar", "assert_shapes", "assert_type", "check_numerics",
+    "disable_check_numerics", "disable_traceback_filtering", "enable_check_numerics", "enable_traceback_filtering",
+    "is_numeric_tensor", "is_traceback_filtering_enabled", "print",
 ]
 
 
@@ -260,6 +261,36 @@ def assert_rank_at_least(x: Any, rank: int, message: str | None = None, name: st
         _fail(ShapeError(f"{_prefix(message)}the tensor must have rank {int(rank)} or more, but it is {x.type}"))
 
 
+def assert_rank_in(x: Any, ranks: Iterable[int], message: str | None = None, name: str | None = None) -> None:
+    """ShapeError unless x has one of these ranks (`tf.debugging.assert_rank_in`)."""
+    x, wanted = convert_to_tensor(x), [*map(int, ranks)]
+    if x.ndim not in wanted:
+        _fail(ShapeError(
+            f"{_prefix(message)}the tensor must have rank {' or '.join(map(str, wanted))}, but it is {x.type}"))
+
+
+def assert_same_float_dtype(tensors: Iterable[Any] | None = None, dtype: Any = None) -> t.DType:
+    """The dtype of floats that all tensors have, which is `dtype` if that is given; without both float32
+    (`tf.debugging.assert_same_float_dtype`). DTypeError (a ValueError of TF) for others."""
+    wanted = None if dtype is None else as_dtype(dtype)
+    for x in tensors or ():
+        found = convert_to_tensor(x).dtype
+        wanted = wanted or found
+        if found is not wanted:
+            _fail(DTypeError(f"all tensors must be {wanted.name}, but one is {found.name}"))
+    wanted = wanted or t.float32
+    if not wanted.is_floating:
+        _fail(DTypeError(f"the tensors must be of floats, but they are {wanted.name}"))
+    return wanted
+
+
+def assert_proper_iterable(values: Any) -> None:
+    """TypeError unless it is an iterable of Python's, rather than a tensor, an array or text
+    (`tf.debugging.assert_proper_iterable`)."""
+    if isinstance(values, (Tensor, np.ndarray, str, bytes)) or not isinstance(values, Iterable):
+        _fail(TypeError(f"a list, tuple or other iterable of values is wanted, not a {type(values).__name__}"))
+
+
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> None:
     """DTypeError unless x is of ints (`tf.debugging.assert_integer`)."""
     found = convert_to_tensor(x).dtype
@@ -372,3 +403,22 @@ def disable_check_numerics() -> None:
     """Stop checking (`tf.debugging.disable_check_numerics`); functions traced in between keep their checks."""
     settings.check_numerics = False
     forget_everywhere(_Checking)
+
+
+# Tracebacks
+
+def enable_traceback_filtering() -> None:
+    """Show the user's frames only in tracebacks of traced functions, as by default
+    (`tf.debugging.enable_traceback_filtering`)."""
+    settings.filters_tracebacks = True
+
+
+def disable_traceback_filtering() -> None:
+    """Show the frames of this package, too (`tf.debugging.disable_traceback_filtering`), except those of converted
+    code, and do not replay those of an op that fails while a graph runs: the message says where that is."""
+    settings.filters_tracebacks = False
+
+
+def is_traceback_filtering_enabled() -> bool:
+    """Whether tracebacks show the user's frames only (`tf.debugging.is_traceback_filtering_enabled`)."""
+    return settings.filters_tracebacks

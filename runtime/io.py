@@ -6,9 +6,16 @@ import os
 import zlib
 from typing import Any
 
+import numpy as np
+
 from runtime.core.record_files import compression, record
+from runtime.core.string_arrays import vector
+from runtime.core.tensor import Tensor
+from runtime.core.trace import convert_to_tensor
+from runtime.core.types import TensorSpec, string
 from runtime.data import gfile
 from runtime.data.csv_files import decode_csv
+from runtime.ops.effects import numpy_function
 from runtime.ops.examples import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -25,16 +32,32 @@ from runtime.ops.image_files import (
     encode_png,
     is_jpeg,
 )
+from runtime.ops.op_makers import named
 from runtime.ops.sequence_examples import parse_single_sequence_example
 from runtime.ops.serialized_tensors import parse_tensor, serialize_tensor
 from runtime.ops.string_parts import decode_base64, encode_base64
 from runtime.ops.string_tensors import decode_raw
 from runtime.ops.whole_files import read_file, write_file
 
-__all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter", "VarLenFeature",
-           "decode_base64", "decode_bmp", "decode_csv", "decode_image", "decode_jpeg", "decode_png", "decode_raw",
-           "encode_base64", "encode_jpeg", "encode_png", "gfile", "is_jpeg", "parse_example", "parse_single_example",
-           "parse_single_sequence_example", "parse_tensor", "read_file", "serialize_tensor", "write_file"]
+__all__ = [
+    "FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter", "VarLenFeature",
+    "decode_base64", "decode_bmp", "decode_csv", "decode_image", "decode_jpeg", "decode_png", "decode_raw",
+    "encode_base64", "encode_jpeg", "encode_png", "gfile", "is_jpeg", "matching_files", "parse_example",
+    "parse_single_example", "parse_single_sequence_example", "parse_tensor", "read_file", "serialize_tensor",
+    "write_file",
+]
+
+
+def matching_files(pattern: Any, name: str | None = None) -> Tensor:
+    """The names of the files that match a pattern, or one of several, sorted: strings [n] (`tf.io.matching_files`). In
+    a graph they are those at the time when it runs."""
+
+    def found(patterns: Any) -> Any:
+        texts = [each.decode() for each in np.asarray(patterns).reshape(-1).tolist()]
+        return vector([each.encode() for each in sorted({file for text in texts for file in gfile.glob(text)})])
+
+    made: Tensor = numpy_function(found, [convert_to_tensor(pattern, string)], TensorSpec([None], string))
+    return named(made, name)
 
 
 class TFRecordOptions:

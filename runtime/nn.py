@@ -37,6 +37,7 @@ from runtime.ops.nn import (
     elu,
     embedding_lookup,
     gelu,
+    general_dropout,
     in_top_k,
     l2_loss,
     l2_normalize,
@@ -58,6 +59,7 @@ from runtime.ops.nn import (
     softplus,
     softsign,
     sparse_softmax_cross_entropy_with_logits,
+    stateless_dropout,
     sufficient_statistics,
     swish,
     tanh,
@@ -87,12 +89,20 @@ __all__ = [
     "conv2d_transpose", "conv3d", "conv3d_transpose", "conv_transpose", "convolution", "crelu",
     "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss", "depth_to_space", "depthwise_conv2d",
     "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input", "dilation2d", "dropout", "elu",
-    "embedding_lookup", "embedding_lookup_sparse", "erosion2d", "gelu", "in_top_k", "l2_loss", "l2_normalize",
-    "leaky_relu", "local_response_normalization", "log_poisson_loss", "log_softmax", "log_uniform_candidate_sampler",
-    "lrn", "max_pool", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments", "nce_loss",
-    "normalize_moments", "pool", "relu", "relu6", "sampled_softmax_loss", "scale_regularization_loss", "selu",
-    "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits", "silu", "softmax",
-    "softmax_cross_entropy_with_logits", "softplus", "softsign", "space_to_depth",
-    "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics", "swish", "tanh", "top_k",
-    "uniform_candidate_sampler", "weighted_cross_entropy_with_logits", "weighted_moments", "zero_fraction",
+    "embedding_lookup", "embedding_lookup_sparse", "erosion2d", "experimental", "gelu", "in_top_k", "l2_loss",
+    "l2_normalize", "leaky_relu", "local_response_normalization", "log_poisson_loss", "log_softmax",
+    "log_uniform_candidate_sampler", "lrn", "max_pool", "max_pool1d", "max_pool2d", "max_pool3d",
+    "max_pool_with_argmax", "moments", "nce_loss", "normalize_moments", "pool", "relu", "relu6",
+    "sampled_softmax_loss", "scale_regularization_loss", "selu", "separable_conv2d", "sigmoid",
+    "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits", "softplus",
+    "softsign", "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics", "swish",
+    "tanh", "top_k", "uniform_candidate_sampler", "weighted_cross_entropy_with_logits", "weighted_moments",
+    "zero_fraction",
 ]
+
+
+class experimental:
+    """Dropout of given random numbers (`tf.nn.experimental`)."""
+
+    general_dropout = staticmethod(general_dropout)
+    stateless_dropout = staticmethod(stateless_dropout)

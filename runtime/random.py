@@ -17,8 +17,20 @@ from runtime.ops.stateless_random import (
 )
 
 __all__ = [
-    "Algorithm", "Generator", "categorical", "create_rng_state", "fold_in", "gamma", "get_global_generator",
-    "log_uniform_candidate_sampler", "normal", "poisson", "set_global_generator", "set_seed", "shuffle", "split",
-    "stateless_categorical", "stateless_normal", "stateless_truncated_normal", "stateless_uniform",
-    "truncated_normal", "uniform", "uniform_candidate_sampler",
+    "Algorithm", "Generator", "categorical", "create_rng_state", "experimental", "fold_in", "gamma",
+    "get_global_generator", "log_uniform_candidate_sampler", "normal", "poisson", "set_global_generator", "set_seed",
+    "shuffle", "split", "stateless_categorical", "stateless_normal", "stateless_truncated_normal",
+    "stateless_uniform", "truncated_normal", "uniform", "uniform_candidate_sampler",
 ]
+
+
+class experimental:
+    """The older names of some of these (`tf.random.experimental`)."""
+
+    Algorithm = Algorithm
+    Generator = Generator
+    create_rng_state = staticmethod(create_rng_state)
+    get_global_generator = staticmethod(get_global_generator)
+    set_global_generator = staticmethod(set_global_generator)
+    stateless_fold_in = staticmethod(fold_in)
+    stateless_split = staticmethod(split)

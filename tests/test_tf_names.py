@@ -303,3 +303,100 @@ def test_names_of_tf_1_say_what_to_do() -> None:
         _ = rt.compat.v1.Session
     with pytest.raises(AttributeError, match=r"runtime.compat.v1.*'losses': this version does not have it"):
         _ = rt.compat.v1.losses
+
+
+def test_settings_that_are_kept() -> None:
+    config = rt.config
+    before = config.optimizer.get_jit(), config.get_soft_device_placement()
+    try:
+        for enabled, kept in ((True, "autoclustering"), ("autoclustering", "autoclustering"), (False, "")):
+            config.optimizer.set_jit(enabled)
+            assert config.optimizer.get_jit() == kept
+        config.set_soft_device_placement(False)
+        assert not config.get_soft_device_placement()
+    finally:
+        config.optimizer.set_jit(before[0] != "")
+        config.set_soft_device_placement(before[1])
+    config.optimizer.set_experimental_options({"constant_folding": True})
+    assert config.optimizer.get_experimental_options() == {"constant_folding": True}
+    assert config.threading.get_inter_op_parallelism_threads() == 0
+    config.threading.set_inter_op_parallelism_threads(2)
+    assert config.threading.get_inter_op_parallelism_threads() == 2
+    config.threading.set_inter_op_parallelism_threads(0)
+    with pytest.raises(ValueError, match="at least 0"):
+        config.threading.set_inter_op_parallelism_threads(-1)
+
+
+def test_checks_of_ranks_dtypes_and_iterables() -> None:
+    check = rt.debugging
+    check.assert_rank_in(rt.zeros([2]), (0, 1))
+    with pytest.raises(ValueError, match=r"of x\n.*must have rank 0 or 2, but it is float32\[2\]"):
+        check.assert_rank_in(rt.zeros([2]), (0, 2), "of x")
+    assert check.assert_same_float_dtype() is rt.float32
+    assert check.assert_same_float_dtype([rt.zeros([], rt.float64), rt.ones([2], rt.float64)]) is rt.float64
+    assert check.assert_same_float_dtype(dtype="float16") is rt.float16
+    for tensors, dtype in (([rt.zeros([], rt.float64), 1.0], None), ([rt.constant(1)], None), ([], rt.int32),
+                           ([rt.zeros([])], rt.float64)):
+        with pytest.raises(rt.errors.DTypeError):
+            check.assert_same_float_dtype(tensors, dtype)
+    check.assert_proper_iterable([1, 2])
+    check.assert_proper_iterable({"a": 1})
+    for value in (rt.zeros([2]), np.zeros(2), "text", b"text", 1):
+        with pytest.raises(TypeError, match="other iterable of values is wanted"):
+            check.assert_proper_iterable(value)
+
+
+def test_tracebacks_with_all_frames() -> None:
+    @rt.function
+    def f(x):
+        return x + rt.ones([3])
+
+    def frames() -> list[str]:
+        with pytest.raises(rt.errors.ShapeError) as caught:
+            f(rt.ones([2]))
+        return [str(entry.path) for entry in caught.traceback]
+
+    assert rt.debugging.is_traceback_filtering_enabled()
+    assert all(path == __file__ for path in frames())
+    rt.debugging.disable_traceback_filtering()
+    try:
+        assert not rt.debugging.is_traceback_filtering_enabled() and any("/runtime/" in path for path in frames())
+    finally:
+        rt.debugging.enable_traceback_filtering()
+
+
+def test_types_for_isinstance_and_annotations() -> None:
+    f = rt.function(lambda x: x)
+    types = rt.types.experimental
+    assert isinstance(f, types.GenericFunction) and isinstance(f, types.PolymorphicFunction)
+    assert isinstance(f.get_concrete_function(1.0), types.ConcreteFunction)
+    assert isinstance(rt.constant(1), types.Tensor) and isinstance(rt.constant(1), types.TensorLike)
+    dataset = rt.data.Dataset.range(6).window(2)
+    assert isinstance(rt.TensorSpec([]), rt.TypeSpec) and isinstance(dataset.element_spec, rt.TypeSpec)
+    assert not isinstance(rt.constant(1), rt.TypeSpec)
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+def test_older_names_of_stateless_numbers(executor: str) -> None:
+    old, new = rt.random.experimental, rt.random
+    for one, other in ((old.stateless_split, new.split), (old.stateless_fold_in, new.fold_in)):
+        found = rt.function(lambda seed, one=one: one(seed, 3), executor=executor)(rt.constant([1, 2]))
+        assert found.numpy().tolist() == other([1, 2], 3).numpy().tolist()
+    assert old.Generator.from_seed(1).normal([2]).numpy().tolist() == new.Generator.from_seed(1).normal(
+        [2]).numpy().tolist()
+    rt.compat.v1.set_random_seed(3)
+    first = rt.random.normal([2]).numpy().tolist()
+    rt.random.set_seed(3)
+    assert rt.random.normal([2]).numpy().tolist() == first
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+def test_dropout_of_given_numbers(executor: str) -> None:
+    x, seed = rt.range(1.0, 9.0), rt.constant([4, 5])
+    drop = rt.function(lambda x, seed: rt.nn.experimental.stateless_dropout(x, 0.5, seed), executor=executor)
+    kept = rt.random.stateless_uniform([8], seed).numpy() >= 0.5
+    assert 0 < kept.sum() < 8
+    np.testing.assert_allclose(drop(x, seed), np.where(kept, x.numpy() / 0.5, 0), rtol=1e-6)
+    found = rt.nn.experimental.general_dropout(
+        x, 0.5, lambda shape, dtype: rt.cast(rt.range(8) % 2, dtype) * 0.9, noise_shape=[8])
+    assert found.numpy().tolist() == [0, 4, 0, 8, 0, 12, 0, 16]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -12,23 +13,28 @@ from runtime.core.positions import user_position
 __all__ = [
     "allocated_memory", "autograph_unroll_budget", "autograph_unroll_seconds", "check_executor", "default_executor",
     "experimental", "experimental_functions_run_eagerly", "experimental_run_functions_eagerly", "functions_run_eagerly",
-    "native_cache", "run_functions_eagerly", "set_autograph_unroll_budget", "set_autograph_unroll_seconds",
-    "set_default_executor", "set_native_cache", "settings", "threading", "threads",
+    "get_soft_device_placement", "native_cache", "optimizer", "run_functions_eagerly", "set_autograph_unroll_budget",
+    "set_autograph_unroll_seconds", "set_default_executor", "set_native_cache", "set_soft_device_placement", "settings",
+    "threading", "threads",
 ]
 
 
 class _Settings:
     __slots__ = (
-        "check_numerics", "executor", "llvm_level", "native_cache", "run_eagerly", "unroll_budget", "unroll_seconds")
+        "check_numerics", "executor", "filters_tracebacks", "inter_op_threads", "jit", "llvm_level", "native_cache",
+        "optimizer_options", "run_eagerly", "soft_device_placement", "unroll_budget", "unroll_seconds")
 
     def __init__(self) -> None:
         self.executor: str | None = os.environ.get("RUNTIME_EXECUTOR") or None
         self.native_cache: str | None = os.environ.get("RUNTIME_CACHE") or None
         self.llvm_level = _level_of(os.environ.get("RUNTIME_LLVM_LEVEL") or "2")
         self.run_eagerly = False
+        self.filters_tracebacks = True  # see `rt.debugging.disable_traceback_filtering`
         self.check_numerics = False  # see `rt.debugging.enable_check_numerics`
         self.unroll_budget = 1000
         self.unroll_seconds = 5.0
+        self.inter_op_threads, self.soft_device_placement = 0, True  # these have no effect, as the next ones
+        self.jit, self.optimizer_options = "", dict[str, Any]()
 
 
 def _level_of(text: str) -> int:
@@ -152,6 +158,55 @@ class threading:
     def get_intra_op_parallelism_threads() -> int:
         """The number of threads for large loops."""
         return int(threads[0])
+
+    @staticmethod
+    def set_inter_op_parallelism_threads(num_threads: int) -> None:
+        """Keep a number of threads (`tf.config.threading.set_inter_op_parallelism_threads`), which has no effect: a
+        graph is one native function, whose ops run one after the other. ValueError if it is negative."""
+        if num_threads < 0:
+            raise ValueError(f"the number of threads is at least 0, not {num_threads}")
+        settings.inter_op_threads = int(num_threads)
+
+    @staticmethod
+    def get_inter_op_parallelism_threads() -> int:
+        """The number that was set; 0 without one."""
+        return settings.inter_op_threads
+
+
+class optimizer:
+    """Settings of TensorFlow's compilers, which have no effect (`tf.config.optimizer`): graphs are optimised and
+    compiled anyway, and no option changes their results."""
+
+    @staticmethod
+    def set_jit(enabled: bool | str) -> None:
+        """Keep whether graphs are compiled: a bool, or "autoclustering" (`tf.config.optimizer.set_jit`)."""
+        settings.jit = "autoclustering" if enabled else ""
+
+    @staticmethod
+    def get_jit() -> str:
+        """"autoclustering" or "", as set."""
+        return settings.jit
+
+    @staticmethod
+    def set_experimental_options(options: Mapping[str, Any]) -> None:
+        """Keep these options beside earlier ones (`tf.config.optimizer.set_experimental_options`)."""
+        settings.optimizer_options.update(options)
+
+    @staticmethod
+    def get_experimental_options() -> dict[str, Any]:
+        """The options that were set."""
+        return dict(settings.optimizer_options)
+
+
+def set_soft_device_placement(enabled: bool) -> None:
+    """Keep whether ops may run on another device than asked for (`tf.config.set_soft_device_placement`), which has no
+    effect: there is one device."""
+    settings.soft_device_placement = bool(enabled)
+
+
+def get_soft_device_placement() -> bool:
+    """Whether it was enabled, as it is by default (`tf.config.get_soft_device_placement`)."""
+    return settings.soft_device_placement
 
 
 allocated_memory: Final = np.zeros(2, np.int64)

@@ -10,6 +10,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
 from autograph.backend import is_body, is_outermost, prune
+from runtime.core.config import settings
 from runtime.core.positions import Position, is_users, user_position
 
 __all__ = ["raise_at", "raised_by_graph", "show_users", "trail"]
@@ -98,7 +99,9 @@ def _is_here(place: Position) -> bool:
 
 def show_users(error: BaseException) -> None:
     """Reduce the traceback of `error`, which is being handled, to the user's frames. If there is none, as when a graph
-    runs, the function and line of the failed op are replayed."""
+    runs, the function and line of the failed op are replayed. Nothing, if `settings.filters_tracebacks` is False."""
+    if not settings.filters_tracebacks:
+        return
     prune(error)
     place = getattr(error, "place", None)
     if error.__traceback__ is None and isinstance(place, Position) and place.function and not _is_here(place):

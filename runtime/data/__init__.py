@@ -5,8 +5,11 @@ from runtime.data import experimental
 from runtime.data.dataset import Dataset
 from runtime.data.iterators import DatasetIterator
 from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, DatasetSpec, Options
-from runtime.data.text_files import TextLineDataset, TFRecordDataset
+from runtime.data.text_files import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from runtime.data.threads import AUTOTUNE
 
 __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset", "DatasetIterator", "DatasetSpec",
-           "Options", "TFRecordDataset", "TextLineDataset", "experimental"]
+           "FixedLengthRecordDataset", "Iterator", "Options", "TFRecordDataset", "TextLineDataset", "experimental"]
+
+Iterator = DatasetIterator
+"""`tf.data.Iterator`, the class of the iterators of all datasets."""

@@ -11,7 +11,8 @@ from runtime.data.dataset import Dataset
 from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
 from runtime.data.threads import AUTOTUNE
 
-__all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "ArrowDataset", "CsvDataset", "ParquetDataset",
+__all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "ArrowDataset", "Counter", "CsvDataset",
+           "ParquetDataset",
            "assert_cardinality", "bucket_by_sequence_length", "cardinality", "choose_from_datasets",
            "enumerate_dataset", "get_single_element", "group_by_window", "ignore_errors", "make_csv_dataset",
            "sample_from_datasets", "scan", "snapshot", "take_while", "unbatch", "unique"]
@@ -46,6 +47,7 @@ snapshot = _method("snapshot")
 take_while = _method("take_while")
 unbatch = _method("unbatch")
 unique = _method("unique")
+Counter = Dataset.counter
 choose_from_datasets = Dataset.choose_from_datasets
 sample_from_datasets = Dataset.sample_from_datasets
 

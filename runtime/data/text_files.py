@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from runtime.core.errors import DataLossError, NotFoundError
+from runtime.core.errors import DataLossError, InvalidArgumentError, NotFoundError
+from runtime.core.positions import located
 from runtime.core.record_files import compression, records
 from runtime.core.string_arrays import vector
 from runtime.core.trace import convert_to_tensor
@@ -18,7 +19,7 @@ from runtime.data.dataset import Dataset
 from runtime.data.elements import one_by_one
 from runtime.data.pipeline import UNKNOWN_CARDINALITY, Block
 
-__all__ = ["TFRecordDataset", "TextLineDataset", "opened", "paths_of"]
+__all__ = ["FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset", "opened", "paths_of"]
 
 
 class _Inflating:
@@ -93,3 +94,34 @@ def TFRecordDataset(  # TF's name of a class
     """The records of TFRecord files, as strings (`tf.data.TFRecordDataset`). Checksums are verified: DataLossError for
     a damaged file, NotFoundError for a missing one."""
     return _of_files(filenames, compression_type, records)
+
+
+def FixedLengthRecordDataset(  # TF's name of a class
+    filenames: Any, record_bytes: Any, header_bytes: Any = None, footer_bytes: Any = None, buffer_size: Any = None,
+    compression_type: str | None = None, num_parallel_reads: int | None = None, name: str | None = None,
+) -> Dataset:
+    """The records of `record_bytes` bytes each of binary files, as strings (`tf.data.FixedLengthRecordDataset`).
+
+    `header_bytes` and `footer_bytes`: bytes at the beginning and at the end that are left out. InvalidArgumentError
+    where a file has bytes beyond its last whole record, NotFoundError where one is missing.
+    """
+    size, header, footer = (int(np.asarray(count or 0)) for count in (record_bytes, header_bytes, footer_bytes))
+    if size < 1 or header < 0 or footer < 0:
+        raise located(InvalidArgumentError(
+            f"a record has 1 byte or more, a header and a footer 0 or more, not {size}, {header} and {footer}"))
+    return _of_files(filenames, compression_type, lambda file: _equal_parts(file, size, header, footer))
+
+
+def _equal_parts(file: Any, size: int, header: int, footer: int) -> Iterator[list[bytes]]:
+    skipped = b""
+    while len(skipped) < header and (more := file.read(header - len(skipped))):
+        skipped += more
+    rest, read = b"", len(skipped)
+    while block := file.read(1 << 16):
+        rest, read = rest + block, read + len(block)
+        end = max(len(rest) - footer, 0) // size * size
+        yield [rest[k:k + size] for k in range(0, end, size)]
+        rest = rest[end:]
+    if len(rest) != footer or len(skipped) < header:
+        raise InvalidArgumentError(f"a file of {read} bytes has no whole number of records of {size} bytes after a"
+                                   f" header of {header} and before a footer of {footer} bytes")

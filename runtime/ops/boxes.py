@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.core.errors import ShapeError
+from runtime.core.errors import InvalidArgumentError, ShapeError
 from runtime.core.positions import located
-from runtime.core.tensor import Tensor
+from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorSpec, float32, int32
 from runtime.ops import math
@@ -17,11 +17,11 @@ from runtime.ops.host_functions import numpy_function
 from runtime.ops.logic import equal, where
 from runtime.ops.op_makers import named
 from runtime.ops.reduction import reduce_max
-from runtime.ops.shape import dims, stack
+from runtime.ops.shape import dims, size, stack
 from runtime.ops.sliding_windows import tensor
 
 __all__ = ["combined_non_max_suppression", "draw_bounding_boxes", "non_max_suppression",
-           "non_max_suppression_with_scores"]
+           "non_max_suppression_padded", "non_max_suppression_with_scores"]
 
 _COLORS: Final = ((1, 1, 0, 1), (0, 0, 1, 1), (1, 0, 0, 1), (0, 1, 0, 1), (0.5, 0, 0.5, 1), (0.5, 0.5, 0, 1),
                   (0.5, 0, 0, 1), (0, 0, 0.5, 1), (0, 1, 1, 1), (1, 0, 1, 1))
@@ -66,6 +66,40 @@ def non_max_suppression(
     (`tf.image.non_max_suppression`). Only those with scores above `score_threshold` count."""
     chosen, _ = _chosen(boxes, scores, max_output_size, iou_threshold, score_threshold, 0.0)
     return named(chosen, name)
+
+
+def non_max_suppression_padded(
+    boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any = 0.5, score_threshold: Any = float("-inf"),
+    pad_to_max_output_size: bool = False, name: str | None = None, sorted_input: bool = False,
+    canonicalized_coordinates: bool = False, tile_size: int = 512,
+) -> tuple[Tensor, Tensor]:
+    """As `non_max_suppression`, with the number of boxes (`tf.image.non_max_suppression_padded`): int32 [m], and a
+    scalar. With `pad_to_max_output_size`, which images [..., n, 4] with scores [..., n] need, m is `max_output_size`,
+    the rest of the numbers is 0, and the results are [..., m] and [...]. The last arguments are hints of TensorFlow's,
+    which have no effect. InvalidArgumentError for several images without padding."""
+    x, y = convert_to_tensor(boxes, dtype_hint=float32), convert_to_tensor(scores, dtype_hint=float32)
+    if not pad_to_max_output_size:
+        if x.ndim > 2:
+            raise located(InvalidArgumentError(
+                f"pad_to_max_output_size must be True for boxes of several images, {x.type}"))
+        chosen = non_max_suppression(x, y, max_output_size, iou_threshold, score_threshold, name)
+        return chosen, size(chosen)
+    most = convert_to_tensor(max_output_size)
+    numbers = [convert_to_tensor(value, float32) for value in (iou_threshold, score_threshold)]
+    known = None if isinstance(most, GraphTensor) else int(most)
+    chosen, count = numpy_function(_suppressed_in_each, [x, y, most, *numbers], [
+        TensorSpec([*x.type.shape[:-2], known], int32), TensorSpec(x.type.shape[:-2], int32)])
+    return named(chosen, name), count
+
+
+def _suppressed_in_each(boxes: Any, scores: Any, most: Any, iou: Any, least: Any) -> tuple[Any, Any]:
+    """The numbers of the boxes kept in each image, filled up with zeros, and how many these are."""
+    lead = boxes.shape[:-2]
+    found, count = np.zeros((*lead, int(most)), np.int32), np.zeros(lead, np.int32)
+    for at in np.ndindex(lead):
+        chosen, _ = _suppressed(boxes[at], scores[at], most, iou, least, np.float32(0))
+        found[at][:len(chosen)], count[at] = chosen, len(chosen)
+    return found, count
 
 
 def non_max_suppression_with_scores(

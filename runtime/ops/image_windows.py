@@ -1,23 +1,31 @@
 """Patches of images, and the structural similarity of images, which compares windows."""
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from runtime.core.errors import InvalidArgumentError, ShapeError
 from runtime.core.positions import located
 from runtime.core.tensor import Tensor
+from runtime.core.trace import convert_to_tensor
 from runtime.core.types import float32
+from runtime.ops.concat_split import pad
 from runtime.ops.convolution import depthwise_conv2d
 from runtime.ops.image import convert_image_dtype, image_of
-from runtime.ops.math import cast, square
+from runtime.ops.math import cast, pow, square
+from runtime.ops.nn import relu
 from runtime.ops.op_makers import named
-from runtime.ops.reduction import reduce_mean
-from runtime.ops.shape import dims, reshape, transpose
+from runtime.ops.pooling import avg_pool2d
+from runtime.ops.reduction import reduce_mean, reduce_prod
+from runtime.ops.shape import dims, reshape, stack, transpose
 from runtime.ops.window_axes import pair_of, windows
 
-__all__ = ["extract_patches", "ssim"]
+__all__ = ["extract_patches", "ssim", "ssim_multiscale"]
+
+_SCALES: Final = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
+"""The weights of scales, of Wang et al."""
 
 
 def extract_patches(
@@ -53,9 +61,53 @@ def ssim(
 
     `max_val`: the range of values. Windows of `filter_size` pixels are weighted by a Gaussian.
     """
-    x, y = image_of(img1, "ssim"), image_of(img2, "ssim")
+    x, y, top = _compared(img1, img2, max_val, "ssim")
+    luminance, contrast = _similarities(x, y, top, filter_size, filter_sigma, k1, k2)
+    return reduce_mean(luminance * contrast, [-1] if return_index_map else [-3, -2, -1])
+
+
+def ssim_multiscale(
+    img1: Any, img2: Any, max_val: Any, power_factors: Sequence[float] = _SCALES, filter_size: int = 11,
+    filter_sigma: float = 1.5, k1: float = 0.01, k2: float = 0.03,
+) -> Tensor:
+    """The structural similarity of images [..., height, width, channels] on several scales, each half of the one before
+    (`tf.image.ssim_multiscale`; Z. Wang et al., "Multiscale structural similarity", 2003): [...].
+
+    `power_factors`: the weights of the scales, the original one first; the product of the contrasts, and of the last
+    scale's similarity, to these powers is averaged over the channels. Other arguments are as for `ssim`, and the
+    images of the last scale must have room for a window.
+    """
+    x, y, top = _compared(img1, img2, max_val, "ssim_multiscale")
+    found: list[Any] = []
+    for k in range(len(power_factors)):
+        if k:
+            x, y = _half(x), _half(y)
+        luminance, contrast = _similarities(x, y, top, filter_size, filter_sigma, k1, k2)
+        is_last = k == len(power_factors) - 1
+        found.append(relu(reduce_mean(luminance * contrast if is_last else contrast, [-3, -2])))
+    powers = convert_to_tensor(power_factors, float32)
+    return reduce_mean(reduce_prod(pow(stack(found, -1), powers), [-1]), [-1])
+
+
+def _half(x: Tensor) -> Tensor:
+    """Images of half the size: the means of 2 x 2 pixels, where a last odd row or column occurs twice."""
+    *lead, height, width, channels = dims(x)
+    odd = [[0, 0], [0, height % 2], [0, width % 2], [0, 0]]
+    small = avg_pool2d(pad(reshape(x, [-1, height, width, channels]), odd, "SYMMETRIC"), 2, 2, "VALID")
+    return reshape(small, [*lead, *dims(small)[1:]])
+
+
+def _compared(img1: Any, img2: Any, max_val: Any, op: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Two images and the range of their values, as float32."""
+    x, y = image_of(img1, op), image_of(img2, op)
     top = convert_image_dtype(cast(max_val, x.dtype), float32)
-    x, y = convert_image_dtype(x, float32), convert_image_dtype(y, float32)
+    return convert_image_dtype(x, float32), convert_image_dtype(y, float32), top
+
+
+def _similarities(
+    x: Tensor, y: Tensor, top: Tensor, filter_size: int, filter_sigma: float, k1: float, k2: float
+) -> tuple[Tensor, Tensor]:
+    """The similarity of luminance, and of contrast and structure, in each window."""
     for sizes in (x.type.shape[-3:-1], y.type.shape[-3:-1]):
         if any(n is not None and n < filter_size for n in sizes):
             raise located(InvalidArgumentError(f"ssim compares windows of {filter_size} pixels: {x.type} is too small",
@@ -69,8 +121,7 @@ def ssim(
     products, squares = mean_x * mean_y * 2.0, square(mean_x) + square(mean_y)
     luminance = (products + first) / (squares + first)
     contrast = (mean(x * y) * 2.0 - products + second) / (mean(square(x) + square(y)) - squares + second)
-    found: Tensor = luminance * contrast
-    return reduce_mean(found, [-1] if return_index_map else [-3, -2, -1])
+    return luminance, contrast
 
 
 def _weighted_windows(x: Tensor, size: int, sigma: float) -> Tensor:

@@ -1,7 +1,9 @@
 """Neural networks: activations, losses and normalisation."""
 from __future__ import annotations
 
+import functools
 import math as python_math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,15 +26,17 @@ from runtime.ops.random import uniform
 from runtime.ops.reduction import add_n, reduce_max, reduce_mean, reduce_sum
 from runtime.ops.shape import dim, dims, product, reshape, squeeze
 from runtime.ops.sorting import in_top_k, top_k
+from runtime.ops.stateless_random import stateless_uniform
 from runtime.ops.static_arguments import axes_of, axis_of
 
 __all__ = [
     "batch_normalization", "bias_add", "compute_average_loss", "crelu", "dropout", "elu", "embedding_lookup", "gelu",
-    "in_top_k", "l2_loss", "l2_normalize", "leaky_relu", "local_response_normalization", "log_poisson_loss",
-    "log_sigmoid", "log_softmax", "logits_of", "moments", "normalize_moments", "relu", "relu6",
+    "general_dropout", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu", "local_response_normalization",
+    "log_poisson_loss", "log_sigmoid", "log_softmax", "logits_of", "moments", "normalize_moments", "relu", "relu6",
     "scale_regularization_loss", "selu", "sigmoid", "sigmoid_cross_entropy_with_logits", "silu", "softmax",
     "softmax_cross_entropy_with_logits", "softplus", "softsign", "sparse_softmax_cross_entropy_with_logits",
-    "sufficient_statistics", "swish", "tanh", "top_k", "weighted_cross_entropy_with_logits", "weighted_moments",
+    "stateless_dropout", "sufficient_statistics", "swish", "tanh", "top_k", "weighted_cross_entropy_with_logits",
+    "weighted_moments",
 ]
 
 # Activations.
@@ -329,6 +333,21 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
 
 def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Tensor:
     """Each element replaced by 0 with probability `rate`, else scaled by 1 / (1 - rate) (`tf.nn.dropout`)."""
+    return general_dropout(x, rate, functools.partial(uniform, seed=seed), noise_shape, name)
+
+
+def stateless_dropout(
+    x: Any, rate: Any, seed: Any, rng_alg: Any = "auto_select", noise_shape: Any = None, name: str | None = None
+) -> Tensor:
+    """As `dropout`, with numbers that depend only on `seed`, two ints (`tf.nn.experimental.stateless_dropout`)."""
+    return general_dropout(x, rate, functools.partial(stateless_uniform, seed=seed, alg=rng_alg), noise_shape, name)
+
+
+def general_dropout(
+    x: Any, rate: Any, uniform_sampler: Callable[..., Any], noise_shape: Any = None, name: str | None = None
+) -> Tensor:
+    """As `dropout`, with the numbers from 0 to below 1 that `uniform_sampler(shape=..., dtype=...)` returns
+    (`tf.nn.experimental.general_dropout`)."""
     value = _float("dropout", x)
     if isinstance(rate, (int, float)):
         if not 0 <= rate < 1:
@@ -336,7 +355,7 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: 
         if not rate:
             return value
     shape = dims(value) if noise_shape is None else noise_shape
-    kept = greater_equal(uniform(shape, dtype=value.dtype, seed=seed), rate)
+    kept = greater_equal(uniform_sampler(shape=shape, dtype=value.dtype), rate)
     scaled = math.divide(value, math.subtract(convert_to_tensor(1, value.dtype), rate))
     return named(where(kept, scaled, value.dtype.as_numpy_dtype(0)), name)
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from runtime.saved_model.functions import LoadedFunction, LoadedSignature
 from runtime.saved_model.loading import LoadedModule, load
+from runtime.saved_model.options import LoadOptions, SaveOptions
 from runtime.saved_model.saving import contains_saved_model, save
 
-__all__ = ["LoadedFunction", "LoadedModule", "LoadedSignature", "contains_saved_model", "load", "save"]
+__all__ = ["LoadOptions", "LoadedFunction", "LoadedModule", "LoadedSignature", "SaveOptions", "contains_saved_model",
+           "load", "save"]

@@ -12,12 +12,21 @@ from runtime.core.examples import (
     Int64List,
     SequenceExample,
 )
-from runtime.train.checkpoint import Checkpoint, CheckpointReader, RestoreStatus, list_variables, load_checkpoint
-from runtime.train.manager import CheckpointManager, latest_checkpoint
+from runtime.train.checkpoint import (
+    Checkpoint,
+    CheckpointOptions,
+    CheckpointReader,
+    RestoreStatus,
+    list_variables,
+    load_checkpoint,
+    load_variable,
+)
+from runtime.train.manager import CheckpointManager, CheckpointState, get_checkpoint_state, latest_checkpoint
 from runtime.train.moving_average import ExponentialMovingAverage
 
 __all__ = [
-    "BytesList", "Checkpoint", "CheckpointManager", "CheckpointReader", "Example", "ExponentialMovingAverage",
-    "Feature", "FeatureList", "FeatureLists", "Features", "FloatList", "Int64List", "RestoreStatus", "SequenceExample",
-    "latest_checkpoint", "list_variables", "load_checkpoint",
+    "BytesList", "Checkpoint", "CheckpointManager", "CheckpointOptions", "CheckpointReader", "CheckpointState",
+    "Example", "ExponentialMovingAverage", "Feature", "FeatureList", "FeatureLists", "Features", "FloatList",
+    "Int64List", "RestoreStatus", "SequenceExample", "get_checkpoint_state", "latest_checkpoint", "list_variables",
+    "load_checkpoint", "load_variable",
 ]

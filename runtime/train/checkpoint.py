@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from runtime.core.errors import DTypeError, NotFoundError, ShapeError
@@ -13,7 +14,8 @@ from runtime.function.variable import Variable
 from runtime.train.objects import Composite, attribute_names, is_variable, leaves, parts, restore, state_of
 from runtime.train.storage import read_arrays, write_arrays
 
-__all__ = ["Checkpoint", "CheckpointReader", "RestoreStatus", "list_variables", "load_checkpoint"]
+__all__ = ["Checkpoint", "CheckpointOptions", "CheckpointReader", "RestoreStatus", "list_variables", "load_checkpoint",
+           "load_variable"]
 
 VERSION: Final = 1
 SUFFIX: Final = ".safetensors"
@@ -63,6 +65,23 @@ def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
 def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
     """The names and shapes of the arrays in a checkpoint, sorted by name (`tf.train.list_variables`)."""
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
+
+
+def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
+    """The value of a variable in a checkpoint, as a NumPy array (`tf.train.load_variable`). NotFoundError if there is
+    none of this name."""
+    return load_checkpoint(ckpt_dir_or_file).get_tensor(name)
+
+
+@dataclass(frozen=True)
+class CheckpointOptions:
+    """Options of saving and restoring (`tf.train.CheckpointOptions`), which say where and when TensorFlow writes files
+    and have no effect: here a file is written by the process itself, before the call returns."""
+
+    experimental_io_device: str | None = None
+    experimental_enable_async_checkpoint: bool = False
+    experimental_write_callbacks: Sequence[Any] | None = None
+    enable_async: bool = False
 
 
 class RestoreStatus:

@@ -4,11 +4,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from runtime.train.checkpoint import SUFFIX, Checkpoint
 
-__all__ = ["CheckpointManager", "latest_checkpoint"]
+__all__ = ["CheckpointManager", "CheckpointState", "get_checkpoint_state", "latest_checkpoint"]
 
 _NAME = re.compile(r"(?P<prefix>.*)-(?P<number>[0-9]+)" + re.escape(SUFFIX))
 
@@ -18,6 +18,19 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
     (`tf.train.latest_checkpoint`). Incomplete ones have other names, and so are not found."""
     found = _saved(os.fspath(checkpoint_dir))
     return max(found, key=lambda one: (one[0], one[1]))[2] if found else None
+
+
+class CheckpointState(NamedTuple):
+    """The checkpoints in a directory: the path of the latest, and those of all, the oldest first."""
+
+    model_checkpoint_path: str
+    all_model_checkpoint_paths: list[str]
+
+
+def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> CheckpointState | None:
+    """The checkpoints in the directory; None if there are none (`tf.train.get_checkpoint_state`)."""
+    paths = [path for _, _, path in sorted(_saved(os.fspath(checkpoint_dir)))]
+    return CheckpointState(paths[-1], paths) if paths else None
 
 
 def _saved(folder: str, prefix: str | None = None) -> list[tuple[int, int, str]]:

@@ -108,3 +108,40 @@ def test_memory_maps_are_not_copied(tmp_path):
     assert head.numpy()[:, 3].tolist() == [0, 0, 0, 0, 0, 5, 0, 0]
     assert tail["x"].numpy()[:, -1].tolist() == [0, 7] and tail["i"].numpy().tolist() == [rows - 2, rows - 1]
     assert not np.shares_memory(np.asarray(head), mapped)
+
+
+@pytest.mark.parametrize("compression, pack", [("", bytes), ("GZIP", gzip.compress), ("ZLIB", zlib.compress)])
+def test_records_of_one_length(tmp_path, compression, pack):
+    path, data = tmp_path / "a.bin", bytes(range(250)) * 400
+    path.write_bytes(pack(b"head" + data + b"end"))
+    records = rt.data.FixedLengthRecordDataset([str(path)], 250, 4, 3, compression_type=compression)
+    assert list(records.as_numpy_iterator()) == [bytes(range(250))] * 400
+    digits = records.map(lambda x: rt.io.decode_raw(x, rt.uint8)[:3])
+    assert next(iter(digits)).numpy().tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("size", [0, 5, 6, 7, 8])
+def test_bytes_beyond_records_of_one_length(tmp_path, size):
+    (tmp_path / "a.bin").write_bytes(b"12345678"[:size])
+    records = rt.data.FixedLengthRecordDataset(str(tmp_path / "a.bin"), 2, 2, 2)
+    if size in (6, 8):
+        assert list(records.as_numpy_iterator()) == [b"34", b"56"][:size // 2 - 2]
+        return
+    with pytest.raises(rt.errors.InvalidArgumentError, match="has no whole number of records of 2 bytes"):
+        list(records)
+    with pytest.raises(rt.errors.InvalidArgumentError, match="a record has 1 byte or more"):
+        rt.data.FixedLengthRecordDataset(str(tmp_path / "a.bin"), 0)
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+def test_names_of_files_when_a_graph_runs(tmp_path, executor):
+    find = rt.function(lambda: rt.io.matching_files([str(tmp_path / "*.txt"), str(tmp_path / "b*")]), executor=executor)
+    assert find().numpy().tolist() == []
+    for name in ("b.txt", "a.txt", "b.bin"):
+        (tmp_path / name).write_text("")
+    assert [name.rpartition(b"/")[2] for name in find().numpy().tolist()] == [b"a.txt", b"b.bin", b"b.txt"]
+
+
+def test_iterators_and_counters_by_their_names():
+    assert isinstance(iter(rt.data.Dataset.range(3)), rt.data.Iterator)
+    assert [int(x) for x in rt.data.experimental.Counter(3, 2).take(3)] == [3, 5, 7]

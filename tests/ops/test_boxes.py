@@ -102,3 +102,22 @@ def test_the_best_boxes_of_all_classes(shared: bool, executor: str) -> None:
     assert padded[0].shape == (2, 6, 4) and padded[0].numpy().max() > 1
     with pytest.raises(rt.errors.ShapeError, match="takes boxes .b, n, q, 4. and scores"):
         rt.image.combined_non_max_suppression(boxes[0], scores, 4, 7)
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_suppression_in_several_images(executor: str) -> None:
+    boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 0.9], [2, 2, 3, 3], [4, 4, 5, 5]],
+                      [[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0.9, 1]]], np.float32)
+    scores = np.array([[0.1, 0.9, 0.5, 0.3], [0.4, 0.3, 0.2, 0.1]], np.float32)
+
+    def padded(boxes: Any, scores: Any) -> Any:
+        return rt.image.non_max_suppression_padded(boxes, scores, 3, 0.5, 0.2, pad_to_max_output_size=True)
+
+    found, count = rt.function(padded, executor=executor)(boxes, scores)
+    assert found.numpy().tolist() == [[1, 2, 3], [0, 0, 0]] and count.numpy().tolist() == [3, 1]
+    alone, number = padded(boxes[1], scores[1])
+    assert alone.numpy().tolist() == [0, 0, 0] and int(number) == 1
+    short, number = rt.image.non_max_suppression_padded(boxes[0], scores[0], 2)
+    assert short.numpy().tolist() == [1, 2] and int(number) == 2
+    with pytest.raises(rt.errors.InvalidArgumentError, match="pad_to_max_output_size must be True"):
+        rt.image.non_max_suppression_padded(boxes, scores, 2)

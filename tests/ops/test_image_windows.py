@@ -50,20 +50,24 @@ def test_derivative_of_patches_and_errors() -> None:
         rt.image.extract_patches(IMAGES, [1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1], "REFLECT")
 
 
-def similarity(x: Any, y: Any, size: int) -> Any:
-    """Of images [height, width] with values up to 1, for each window."""
+def parts_of_similarity(x: Any, y: Any, size: int) -> tuple[Any, Any]:
+    """Of images [height, width] with values up to 1, for each window: the similarity, and that of the contrast."""
     places = np.arange(size) - (size - 1) / 2
     weights = np.exp(-0.5 * (places[:, None] ** 2 + places ** 2) / 1.5 ** 2)
     weights /= weights.sum()
-    found = np.zeros([n - size + 1 for n in x.shape])
+    found, contrast = (np.zeros([n - size + 1 for n in x.shape]) for _ in range(2))
     for at in np.ndindex(*found.shape):
         a, b = (image[at[0]:at[0] + size, at[1]:at[1] + size] for image in (x, y))
         mean_a, mean_b = (weights * a).sum(), (weights * b).sum()
         variances = (weights * (a - mean_a) ** 2).sum() + (weights * (b - mean_b) ** 2).sum()
         covariance = (weights * (a - mean_a) * (b - mean_b)).sum()
-        found[at] = ((2 * mean_a * mean_b + 1e-4) * (2 * covariance + 9e-4)
-                     / ((mean_a ** 2 + mean_b ** 2 + 1e-4) * (variances + 9e-4)))
-    return found
+        contrast[at] = (2 * covariance + 9e-4) / (variances + 9e-4)
+        found[at] = contrast[at] * (2 * mean_a * mean_b + 1e-4) / (mean_a ** 2 + mean_b ** 2 + 1e-4)
+    return found, contrast
+
+
+def similarity(x: Any, y: Any, size: int) -> Any:
+    return parts_of_similarity(x, y, size)[0]
 
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
@@ -85,3 +89,32 @@ def test_similarity_of_equal_and_of_small_images() -> None:
     np.testing.assert_allclose(rt.image.ssim(image, image, 255), 1.0, rtol=1e-6)
     with pytest.raises(rt.errors.InvalidArgumentError, match="windows of 11 pixels"):
         rt.image.ssim(IMAGES, IMAGES, 1.0)
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_similarity_on_several_scales(executor: str) -> None:
+    x = RNG.random((2, 25, 22, 2)).astype(np.float32)
+    y = np.clip(x * 0.7 + RNG.normal(size=x.shape) * 0.1, 0, 1).astype(np.float32)
+    weights = (0.2, 0.3, 0.5)
+
+    def half(image: Any) -> Any:
+        even = np.pad(image, [(0, 0), *[(0, n % 2) for n in image.shape[1:3]], (0, 0)], mode="edge")
+        n, rows, columns, channels = even.shape
+        return even.reshape(n, rows // 2, 2, columns // 2, 2, channels).mean((2, 4))
+
+    wanted, scaled = np.ones((2, 2)), (np.float64(x), np.float64(y))
+    for k, weight in enumerate(weights):
+        for i, c in np.ndindex(2, 2):
+            a, b = (image[i, :, :, c] for image in scaled)
+            mean = parts_of_similarity(a, b, 3)[0 if k == len(weights) - 1 else 1].mean()
+            wanted[i, c] *= max(mean, 0) ** weight
+        scaled = half(scaled[0]), half(scaled[1])
+    found = rt.function(lambda x, y: rt.image.ssim_multiscale(x, y, 1.0, weights, filter_size=3), executor=executor)
+    np.testing.assert_allclose(found(x, y), wanted.mean(1), rtol=1e-4)
+
+
+def test_scales_of_equal_small_and_integer_images() -> None:
+    image = (RNG.random((176, 180, 1)) * 255).astype(np.uint8)
+    np.testing.assert_allclose(rt.image.ssim_multiscale(image, image, 255), 1.0, rtol=1e-6)
+    with pytest.raises(rt.errors.InvalidArgumentError, match="windows of 11 pixels"):
+        rt.image.ssim_multiscale(image[:100], image[:100], 255)

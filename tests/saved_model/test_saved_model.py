@@ -318,3 +318,9 @@ def test_functions_of_any_rank(tmp_path: Path) -> None:
     loaded = rt.saved_model.load(tmp_path)
     assert loaded(rt.constant(3.0)) == 6.0
     equal(loaded.signatures["serving_default"](rt.constant([1.0])), {"output_0": rt.constant([2.0])})
+
+
+def test_options_of_tensorflow_are_taken(net: Net, tmp_path: Path) -> None:
+    rt.saved_model.save(net, str(tmp_path), options=rt.saved_model.SaveOptions(experimental_io_device="/job:localhost"))
+    loaded = rt.saved_model.load(str(tmp_path), options=rt.saved_model.LoadOptions(allow_partial_checkpoint=True))
+    assert sorted(vars(loaded)) == sorted(vars(rt.saved_model.load(str(tmp_path))))

@@ -282,3 +282,17 @@ def test_random_generators(tmp_path):
     other = rt.random.Generator.from_seed(9)
     rt.train.Checkpoint(generator=other).restore(path).expect_partial()
     np.testing.assert_array_equal(other.normal([2]), drawn)
+
+
+def test_what_a_folder_of_checkpoints_has(tmp_path):
+    assert rt.train.get_checkpoint_state(tmp_path) is None
+    v = rt.Variable([1.0, 2.0])
+    checkpoint = rt.train.Checkpoint(v=v)
+    paths = [checkpoint.save(str(tmp_path / "ckpt"), options=rt.train.CheckpointOptions()) for _ in range(3)]
+    state = rt.train.get_checkpoint_state(str(tmp_path))
+    assert state.model_checkpoint_path == paths[-1] == rt.train.latest_checkpoint(str(tmp_path))
+    assert state.all_model_checkpoint_paths == paths
+    (name,) = [name for name, _ in rt.train.list_variables(paths[0]) if name.startswith("v")]
+    assert rt.train.load_variable(paths[0], name).tolist() == [1, 2]
+    with pytest.raises(rt.errors.NotFoundError, match="has no 'w'"):
+        rt.train.load_variable(paths[0], "w")

@@ -347,7 +347,7 @@ class _Loop:
 
     def finish(self, trial: Trial | None) -> None:
         """Make the state after an iteration the outputs of the body's graph. TrialFailed if `trial` rejects it."""
-        self.trial = trial
+        self.trial, self.graph.is_rolled = trial, trial is not None
         with tracing(self.graph):
             if self.out is None:
                 outputs = self.inputs
@@ -357,7 +357,6 @@ class _Loop:
             set_outputs(self.graph, outputs)
         self.form.check_body(self)
         if trial is not None:
-            self.graph.is_rolled = True
             out = None if self.out is None else [describe(x, self.origins) for x in self.out]
             trial.check(self.graph, self.init, self.specs, out, self.names)
         writes = check_repeated(self.known)
