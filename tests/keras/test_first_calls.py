@@ -69,6 +69,63 @@ def test_a_layer_is_built_in_staged_code(name: str, place: Any) -> None:
         np.testing.assert_allclose(each, place(layer)(x, n), rtol=1e-5, atol=1e-6)
 
 
+METRICS: dict[str, Callable[[], Any]] = {
+    "auc": keras.metrics.AUC, "f1": lambda: keras.metrics.F1Score(threshold=0.5), "r2": keras.metrics.R2Score,
+    "accuracy": keras.metrics.BinaryAccuracy,
+}
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_makes_its_variables_in_a_staged_loop(name: str, executor: str) -> None:
+    def results(trace: Callable[[Any], Any]) -> list[Any]:
+        metric = METRICS[name]()
+
+        def f(x: Any, n: Any) -> Any:
+            for i in tf.range(n):
+                metric.update_state(tf.cast(x > 0.4, tf.float32), x * tf.cast(i + 1, tf.float32) / 3.0)
+            return metric.result()
+
+        traced, x = trace(f), tf.constant([[0.1, 0.6], [0.3, 0.9], [0.7, 0.2]])
+        return [np.asarray(traced(x, tf.constant(n))) for n in (3, 2)]
+
+    for found, expected in zip(results(lambda fn: tf.function(fn, executor=executor)), results(lambda fn: fn),
+                               strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_losses_and_metrics_of_compile_are_built_in_a_staged_loop() -> None:
+    class Looping(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = layers.Dense(2, kernel_initializer="ones")
+
+        def call(self, x: Any) -> Any:
+            return self.dense(x)
+
+        def train_step(self, data: Any) -> Any:
+            x, y = data
+            total = tf.constant(0.0)
+            for _ in tf.range(2):
+                with tf.GradientTape() as tape:
+                    found = self(x, training=True)
+                    loss = self.compute_loss(x, y, found)
+                weights = self.trainable_variables
+                self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+                total += loss
+                self.compute_metrics(x, y, found)
+            return {"total": total, "mae": self.compute_metrics(x, y, found)["mae"]}
+
+    def trained(run_eagerly: bool) -> Any:
+        model = Looping()
+        model.compile(keras.optimizers.Adam(0.01), "mse", metrics=["mae", keras.metrics.AUC()], run_eagerly=run_eagerly)
+        history = model.fit(np.ones((16, 2)), np.zeros((16, 2)), batch_size=4, epochs=2, verbose=0).history
+        return [history["total"], history["mae"], *model.get_weights()]
+
+    for found, expected in zip(trained(False), trained(True), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
 def test_a_model_without_call_trains_by_its_own_step() -> None:
     class Encoder(keras.Model):
         def __init__(self) -> None:

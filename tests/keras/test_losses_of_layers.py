@@ -118,6 +118,42 @@ def test_losses_in_staged_code_are_those_of_python(name: str, program: Callable[
             np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("count", [tf.constant(3), 3, 12])
+@pytest.mark.parametrize("has_own_step", [False, True])
+def test_models_with_losses_in_loops_train(count: Any, has_own_step: bool) -> None:
+    class Looping(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = layers.Dense(2, kernel_initializer="ones", activity_regularizer="l2")
+            self.adding = AddsLoss()
+
+        def call(self, x: Any) -> Any:
+            for _ in tf.range(count) if isinstance(count, tf.Tensor) else range(count):
+                x = self.adding(self.dense(x)) * 0.2
+            return x
+
+    class Stepping(Looping):
+        def train_step(self, data: Any) -> Any:
+            x, y = data
+            total = 0.0
+            for _ in tf.range(3) if isinstance(count, tf.Tensor) else range(9):
+                with tf.GradientTape() as tape:
+                    loss = self.compute_loss(x, y, self(x, training=True))
+                weights = self.trainable_variables
+                self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+                total += loss
+            return {"total": total}
+
+    def trained(run_eagerly: bool) -> Any:
+        model = (Stepping if has_own_step else Looping)()
+        model.compile(keras.optimizers.Adam(0.01), "mse", run_eagerly=run_eagerly)
+        history = model.fit(np.ones((8, 2)), np.zeros((8, 2)), batch_size=4, epochs=2, verbose=0).history
+        return [*history.values(), *model.get_weights()]
+
+    for found, expected in zip(trained(False), trained(True), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
 def test_a_layer_with_losses_is_built_in_a_loop() -> None:
     layer = layers.Dense(2, activity_regularizer="l2", kernel_initializer="ones")
     x, t = tf.function(lambda x, n: read_in_loop(layer, x, n))(tf.ones([1, 2]), tf.constant(2))

@@ -17,6 +17,7 @@ import runtime as rt
 from runtime.keras.backend.core import convert_to_tensor
 from runtime.keras.backend.datasets import Block, leaves
 from runtime.keras.backend.foreign import is_foreign_sparse
+from runtime.keras.backend.layer import RuntimeLayer
 from runtime.staging.control_flow import scan_with_carry
 
 __all__ = ["Grouping", "Steps", "joined"]
@@ -140,6 +141,8 @@ class _Traced:
             shape = next(shapes)
             return next(remaining) if shape is None else rt.SparseTensor(next(remaining), next(remaining), shape)
 
+        if isinstance(model := getattr(self._step, "__self__", None), RuntimeLayer):
+            model._clear_losses()  # type: ignore[attr-defined]  # an earlier trace may have left some
         batch = tree.map_structure(lambda like: like and leaf(), self._like)
         result = self._step(batch)
         self._result = tree.map_structure(lambda _: None, result)

@@ -11,23 +11,26 @@ import numpy as np
 from keras.src import callbacks as callbacks_module
 from keras.src import optimizers, tree
 from keras.src.backend import config
+from keras.src.backend.config import floatx
 from keras.src.trainers import trainer as base_trainer
 from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import is_default, pythonify_logs
 
 import runtime as rt
+from autograph.backend import has_staged_items
 from runtime.function.executors import load
 from runtime.keras.backend.core import convert_to_numpy, convert_to_tensor
 from runtime.keras.backend.datasets import batches as batches_of
 from runtime.keras.backend.resuming import Resume
 from runtime.keras.backend.steps import Grouping, Steps, joined
-from runtime.keras.backend.users import convert_what_keras_calls
+from runtime.keras.backend.users import accept_what_keras_builds, convert_what_keras_calls
 
 __all__ = ["RuntimeTrainer"]
 
 _MANY: Final = 32  # batches
 
+accept_what_keras_builds()
 convert_what_keras_calls()  # here, since Keras imports a backend's trainer after its losses, metrics and layers
 
 
@@ -42,6 +45,17 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         self.predict_function: Callable[[Any], Any] | None = None
         self._eval_epoch_iterator: Any = None
         self._groupings: dict[str, Grouping] = {}
+
+    def compute_loss(
+        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True,
+    ) -> Any:
+        """As Keras does; where a staged loop has called layers with losses, only the graph knows how many there are."""
+        losses = self.losses
+        if not has_staged_items(losses):
+            return super().compute_loss(x, y, y_pred, sample_weight, training)
+        added = rt.reduce_sum(rt.cast(rt.stack(losses), floatx()))
+        loss = None if self._compile_loss is None else self._compile_loss(y, y_pred, sample_weight)
+        return added if loss is None else loss + added
 
     # Steps, which users may override.
 
