@@ -15,7 +15,6 @@ from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorSpec, string
 from runtime.data import gfile
 from runtime.data.csv_files import decode_csv
-from runtime.ops.effects import numpy_function
 from runtime.ops.examples import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -23,6 +22,7 @@ from runtime.ops.examples import (
     parse_example,
     parse_single_example,
 )
+from runtime.ops.host_functions import numpy_function
 from runtime.ops.image_files import (
     decode_bmp,
     decode_image,
