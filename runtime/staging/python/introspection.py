@@ -11,12 +11,13 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.backend import is_body, is_container, is_internal, is_reference, keyed, operators
+from runtime.core.array_mode import need_objects
 from runtime.core.array_promotion import is_of_arrays
 from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.variable_bindings import Placeholder
-from runtime.numpy.array_choices import SelectedArray
+from runtime.numpy.array_choices import JoinedArray, SelectedArray
 from runtime.numpy.array_objects import StagedArray
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.row_table import ChosenRow, Row
@@ -156,6 +157,7 @@ def is_same(value: Any, other: Any) -> Any:
         return same_or_none(value, other, _is_content)
     if value is other:
         return True
+    _check_arrays(value, other)
     if isinstance(value, Reference):
         return same_reference(value, other)
     if is_reference(value):
@@ -175,6 +177,19 @@ def is_same(value: Any, other: Any) -> Any:
         if isinstance(one, Placeholder):
             return one.is_same(second)
     return False
+
+
+def _check_arrays(value: Any, other: Any) -> None:
+    """Called before two different values are compared by identity. If they are arrays, of which the trace has the
+    elements only, NeedsArrayObjects; StagingError if the graph does not have the answer either."""
+    if all(isinstance(x, GraphTensor) and x.type.shape and (x.is_object or is_of_arrays(x.type))
+           for x in (value, other)):
+        error = staging_error(
+            "whether two names have one array is asked here (`is`), and that is known only when the graph runs",
+            "Keep a number or bool that says which one it is.")
+        need_objects(error)
+        if any(isinstance(x, JoinedArray) for x in (value, other)):
+            raise error
 
 
 def _is_content(value: Any, other: Any) -> Any:
