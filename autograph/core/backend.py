@@ -132,6 +132,13 @@ class View(Protocol):
         """The mutable value, or another view of it."""
 
 
+class OwningView(View, Protocol):
+    """A view that may be all that leads to some of the mutable values."""
+
+    def __owned__(self) -> Sequence[Any]:
+        """Those that were made with the view for the body being traced: the backend has them as part of the view."""
+
+
 class GeneratorExpression(Protocol):
     """The result of `Backend.generator`."""
 

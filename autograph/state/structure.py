@@ -115,7 +115,7 @@ def is_leaf(value: Any) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _are_leaves(cls: Any) -> bool:
-    return not (_are_containers(cls) or _may_have_parts(cls) or hasattr(cls, "__wraps__"))
+    return not (_are_containers(cls) or _may_have_parts(cls) or hasattr(cls, "__wraps__") or hasattr(cls, "__owned__"))
 
 
 def is_record(value: Any) -> bool:
@@ -234,6 +234,8 @@ def containers_in(values: Iterable[Any]) -> dict[int, Any]:
                 continue
             if is_container(value):
                 found[id(value)] = value
+            if hasattr(type(value), "__owned__"):
+                pending += value.__owned__()
             content = unwrapped(value)
             if content is not value:
                 pending.append(content)

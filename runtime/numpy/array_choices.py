@@ -12,6 +12,7 @@ from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import GraphTensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import TensorType
+from runtime.numpy import array_layouts
 from runtime.numpy.array_indexing import (
     Known,
     as_tensor,
@@ -21,12 +22,15 @@ from runtime.numpy.array_indexing import (
     known,
     located,
     plain_index,
+    same_index,
     set_elements,
 )
 from runtime.numpy.array_objects import ArrayCell, ArrayView, StagedArray
 from runtime.ops.logic import equal, where
 
-__all__ = ["JoinedArray", "SelectedArray", "as_live_out", "choices_of", "is_made_in", "owners_of", "selected"]
+__all__ = [
+    "JoinedArray", "SelectedArray", "SelectedOrNew", "as_live_out", "choices_of", "common_layout", "is_made_in",
+    "is_same_array", "owners_of", "selected"]
 
 
 def owners_of(x: Any) -> list[Any]:
@@ -37,22 +41,30 @@ def owners_of(x: Any) -> list[Any]:
     return [owner for each in (viewed if isinstance(viewed, tuple) else (viewed,)) for owner in owners_of(each)]
 
 
-def is_made_in(x: Any, graph: Graph) -> bool:
+def is_made_in(x: Any, graph: Graph | None) -> bool:
     """Whether an array that holds elements of `x`, or `x` itself, was made in a graph."""
     return any(isinstance(owner, ArrayCell) and owner.born is graph for owner in owners_of(x))
 
 
-def as_live_out(view: StagedArray) -> StagedArray:
-    """A view in the form in which it leaves the body being traced. A view of an array made in the body becomes a
-    readable array, and the array that shares its elements must not change any more."""
+def as_live_out(view: StagedArray, has_one_name: Callable[[ArrayCell], bool]) -> StagedArray:
+    """A view, or one of several arrays, in the form in which it leaves the body being traced. One of several arrays, of
+    which those made in the body have no other name after it, stays one. Else a view of an array made in the body
+    becomes a readable array, and the array that shares its elements must not change any more. `has_one_name`: whether
+    an array is certainly made in the body, and no other live-out variable may refer to it."""
     elements = view.__tensor__()
     view.last = {**getattr(view, "last", {}), current_graph(): elements}
-    own = [owner for owner in owners_of(view) if isinstance(owner, ArrayCell) and owner.born is current_graph()]
-    if isinstance(view, JoinedArray) or not own:
+    owners = owners_of(view)
+    own = [owner for owner in owners if isinstance(owner, ArrayCell) and owner.born is current_graph()]
+    if not own:
         return view
+    others = [owner for owner in owners if not any(owner is one for one in own)]
     for owner in own:
         owner.refusal = _has_a_view
-    return JoinedArray(elements)
+    if isinstance(view, SelectedArray) and all(map(has_one_name, own)):
+        before = [one for one in view.one_of if not is_made_in(one, current_graph())]
+        if len(before) + len(own) == len(view.one_of):  # each of the others is an array, and not a view of one
+            return SelectedOrNew(elements, before, SelectedOrNew.place_among(before, view), common_layout(view.one_of))
+    return JoinedArray(elements, others)
 
 
 def _has_a_view() -> StagingError:
@@ -76,6 +88,10 @@ class SelectedArray(StagedArray):
         return self.one_of[0].type
 
     @property
+    def model(self) -> array_layouts.Model | None:
+        return array_layouts.model_of(self.type.shape, self.dtype.np.itemsize, common_layout(self.one_of))
+
+    @property
     def leaf(self) -> GraphTensor:
         now = [x.value for x in self.one_of]
         if self._known is None or not self._known.is_current(now):
@@ -85,6 +101,11 @@ class SelectedArray(StagedArray):
     def know(self, elements: Known) -> None:
         """Take these as the elements while the arrays keep their contents."""
         self._known = elements
+
+    def settle(self) -> None:
+        """Called when all arrays have the contents with which the elements, if known, were given."""
+        if self._known is not None:
+            self._known = known([x.value for x in self.one_of], self._known.elements)
 
     def _read(self, part: Callable[[GraphTensor], GraphTensor]) -> GraphTensor:
         """What `part` gives of the elements of the chosen array."""
@@ -100,6 +121,8 @@ class SelectedArray(StagedArray):
     def _if_chosen(self, j: int, chosen: Callable[[], Any], other: Callable[[], Any]) -> Any:
         """What one of both returns. It is a branch of its own where only the graph knows the sizes of the arrays: that
         of an array that is not chosen may not fit, or it may not be bound."""
+        if len(self.one_of) == 1:
+            return chosen()
         if None in self.type.shape:
             return operators.if_exp(equal(self.index, j), chosen, other)
         return where(equal(self.index, j), chosen(), other())
@@ -137,6 +160,10 @@ class SelectedArray(StagedArray):
     def __viewed__(self) -> tuple[StagedArray, ...]:
         return self.one_of
 
+    def __owned__(self) -> list[Any]:
+        """Those that were made in the graph being traced, such as a body's new array of a `SelectedOrNew`."""
+        return [x for x in self.one_of if isinstance(x, ArrayCell) and x.born is current_graph()]
+
     def __leaves__(self) -> list[Any]:
         return [self.index]
 
@@ -148,14 +175,9 @@ class SelectedArray(StagedArray):
 
     def place_of(self, x: StagedArray) -> Any:
         """The index of an array, or of another choice among some of these, in `one_of`."""
-        one_of, index = choices_of(x)
-        places = [next(k for k, array in enumerate(self.one_of) if array is one) for one in one_of]
-        if index is None or places == [*range(len(places))]:
-            return places[0] if index is None else index
-        found: Any = places[0]
-        for k, place in enumerate(places[1:], 1):
-            found = where(equal(index, k), place, found)
-        return found
+        one_of, _ = choices_of(x)
+        assert all(any(is_same_array(array, one) for array in self.one_of) for one in one_of)
+        return _place_among(self.one_of, x)
 
     @property
     def alternatives(self) -> tuple[Any, ...]:
@@ -164,7 +186,71 @@ class SelectedArray(StagedArray):
 
 def choices_of(x: Any) -> tuple[tuple[Any, ...], Any]:
     """The arrays that `x` may be, and the index of the one that it is; itself, and None, if that is known."""
+    if isinstance(x, SelectedOrNew):
+        return (*x.one_of, x), x.index
     return (x.one_of, x.index) if isinstance(x, SelectedArray) else ((x,), None)
+
+
+def _place_among(arrays: Sequence[Any], x: Any) -> Any:
+    """The index in `arrays` of an array, or of one of several; `len(arrays)` if it is another one."""
+    one_of, index = choices_of(x)
+    places = [next((k for k, array in enumerate(arrays) if is_same_array(array, one)), len(arrays)) for one in one_of]
+    if index is None or places == [*range(len(places))]:
+        return places[0] if index is None else index
+    found: Any = places[0]
+    for k, place in enumerate(places[1:], 1):
+        found = where(equal(index, k), place, found)
+    return found
+
+
+def is_same_array(a: Any, b: Any) -> bool:
+    """Whether these are one array, or the same elements of one."""
+    return a is b or (isinstance(a, ArrayView) and isinstance(b, ArrayView) and same_index(a.index, b.index)
+                      and is_same_array(a.base, b.base))
+
+
+def common_layout(arrays: Sequence[Any]) -> array_layouts.Layout:
+    """The layout that all these arrays have; None if it is not known."""
+    layouts = [getattr(x, "layout", None) for x in arrays]
+    return layouts[0] if all(layout == layouts[0] for layout in layouts) else None
+
+
+class SelectedOrNew(StagedArray):
+    """The array `one_of[index]`, or, at the index `len(one_of)`, a new one that no other variable has: the form in
+    which an array leaves a body that has made it on some paths. Outside it is one of several, of which the last is the
+    new one."""
+
+    __slots__ = ("index", "layout", "leaf", "one_of")
+
+    def __init__(
+        self, leaf: GraphTensor, one_of: Sequence[StagedArray], index: Any, layout: array_layouts.Layout
+    ) -> None:
+        self.leaf: GraphTensor = leaf
+        self.one_of, self.index, self.layout, self.memory = tuple(one_of), index, layout, ()
+
+    place_among = staticmethod(_place_among)
+
+    @property
+    def type(self) -> TensorType:
+        return self.leaf.type
+
+    def __viewed__(self) -> tuple[StagedArray, ...]:
+        return self.one_of
+
+    def __leaves__(self) -> list[Any]:
+        return [self.leaf, self.index]
+
+    def __rebuild__(self, leaves: Sequence[Any]) -> Any:
+        new = ArrayCell(as_tensor(leaves[0]), layout=self.layout)
+        if not self.one_of:
+            return new
+        made = SelectedArray([*self.one_of, new], leaves[1])
+        made.know(known([x.value for x in made.one_of], new.leaf))
+        return made
+
+    @property
+    def alternatives(self) -> tuple[Any, ...]:
+        return tuple(map(id, self.one_of))
 
 
 class JoinedArray(StagedArray):
@@ -177,6 +263,10 @@ class JoinedArray(StagedArray):
         self.leaf: GraphTensor = leaf
         self.memory = ()
         self._owners = [(owner, contents_of(owner)) for owner in {id(x): x for x in owners}.values()]
+
+    def settle(self) -> None:
+        """Called when all owners have the contents that the elements belong to."""
+        self._owners = [(owner, contents_of(owner)) for owner, _ in self._owners]
 
     @property
     def value(self) -> Value:  # type: ignore[override]

@@ -204,7 +204,9 @@ class Staging:
             (iterable,) if has_staged_items(iterable) else ()))
 
     def mutable_values(self) -> list[Any]:
-        return [*live_objects(), *tracked_elements(), *lists_of_arenas(), *memos()]
+        graph = current_graph()
+        arrays = [x for x in live_objects() if x.born is None or x.born.contains(graph)]  # others are of earlier traces
+        return [*arrays, *tracked_elements(), *lists_of_arenas(), *memos()]
 
     def stages(self, value: Any) -> bool:
         if isinstance(value, EagerTensor):

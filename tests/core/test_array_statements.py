@@ -413,8 +413,7 @@ STATEMENTS = [
 REFUSED = {
     list_of_rows, list_of_rows_written_after, list_of_fresh_rows, list_read_after_the_array, list_element_by_its_name,
     name_of_a_list_element, list_of_one_array, list_popped, list_copied, list_exchanged, two_lists, loop_hands_on,
-    loop_of_branches, loop_hands_on_what_it_made, loop_hands_on_once, try_after, try_branch, try_list, try_list_element,
-    branch_writes,
+    loop_of_branches, loop_hands_on_once, try_after, try_branch, try_list, try_list_element, branch_writes,
 }
 
 

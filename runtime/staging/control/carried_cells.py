@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from runtime.core.graph import Graph
 from runtime.core.positions import staging_error
 from runtime.core.trace import apply
-from runtime.numpy.array_choices import SelectedArray
+from runtime.numpy.array_choices import SelectedArray, SelectedOrNew, owners_of
 from runtime.ops.control import UNDEFINED
 from runtime.staging.values.alias_tracking import possible_identities, record_alias
 from runtime.staging.values.cell_join import CellJoin, arrays_of, cells_of
@@ -106,8 +106,8 @@ def _referred(spec: Spec) -> Iterator[Any]:
         yield from _referred(spec.child)
     elif isinstance(spec, Static) or (isinstance(spec, Custom) and isinstance(spec.like, Select)):
         yield from cells_of(spec)
-    elif isinstance(spec, Custom) and isinstance(spec.like, SelectedArray):
-        yield from arrays_of(spec)
+    elif isinstance(spec, Custom) and isinstance(spec.like, (SelectedArray, SelectedOrNew)):
+        yield from {id(owner): owner for array in arrays_of(spec) for owner in owners_of(array)}.values()
     elif isinstance(spec, (Nested, Custom)):
         for child in spec.children:
             yield from _referred(child)

@@ -109,7 +109,9 @@ class Traced:
                 self.values = None
             else:
                 with tracing(self.graph):
-                    self.values = contents.live_out(passed_on(values, names, entry, body), self.origins, self.live_out)
+                    values = passed_on(values, names, entry, body)
+                    contents.end(values)
+                    self.values = contents.live_out(values, self.origins, self.live_out)
                     for cell, copy in zip(cells, contents.live_out(cells, self.origins, self.live_out), strict=True):
                         self.cells[id(cell)] = copy
                 for cell in cells_in(tuple(self.values)):

@@ -17,17 +17,20 @@ from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.trace import current_graph
-from runtime.numpy.array_choices import SelectedArray
-from runtime.numpy.array_objects import ArrayCell
+from runtime.numpy.array_choices import SelectedArray, SelectedOrNew, common_layout, is_same_array
+from runtime.numpy.array_indexing import numbers_in
+from runtime.numpy.array_objects import ArrayCell, ArrayView
 from runtime.staging.values.alias_join import BodyEnd, Place, surely
 from runtime.staging.values.alias_tracking import (
     is_split,
     origin_of,
     originals_of,
+    possible_identities,
     record_alias,
     record_exit,
     record_replacement,
 )
+from runtime.staging.values.describe import is_array
 from runtime.staging.values.iterables import flags
 from runtime.staging.values.lattice import Custom, Nested, Spec, Static, value_of
 from runtime.staging.values.open_bodies import contents_of
@@ -49,9 +52,10 @@ class CellJoin:
         self._known: dict[int, tuple[Any, bool]] = {}
 
     def join(self, a: Spec, b: Spec) -> Any:
-        """The Select or SelectedArray, without an index yet, over the containers of two specs; the container itself if
-        it is the same and a spec refers to it by identity; None if the contents are to be joined."""
-        if arrays_of(a) and arrays_of(b):
+        """The Select, SelectedArray or SelectedOrNew, without an index yet, over the containers of two specs; the
+        container itself if it is the same and a spec refers to it by identity; None if the contents are to be
+        joined."""
+        if all(map(is_array, (a, b))):
             return self._join_arrays(a, b) if self.arrays else None
         left, right = cells_of(a), cells_of(b)
         if not left or not right or (
@@ -63,14 +67,38 @@ class CellJoin:
             return cells[0] if refers else None
         return among(cells) if refers or any(map(self.has_other_names, cells)) else None
 
-    def _join_arrays(self, a: Spec, b: Spec) -> SelectedArray | None:
-        arrays = list({id(array): array for spec in (a, b) for array in arrays_of(spec)}.values())
-        refers = any(isinstance(value_of(spec), SelectedArray) for spec in (a, b))
-        if any(array.type != arrays[0].type for array in arrays) or not (
-                refers or (len(arrays) > 1 and any(map(self.has_other_names, arrays)))):
+    def _join_arrays(self, a: Spec, b: Spec) -> SelectedArray | SelectedOrNew | None:
+        arrays: list[Any] = []
+        for array in (*arrays_of(a, True), *arrays_of(b, True)):
+            if not any(is_same_array(array, one) for one in arrays):
+                arrays.append(array)
+        new = [value_of(spec) for spec in (a, b) if self._is_new(spec)]
+        types = [array.type for array in (*arrays, *new)]
+        if any(type != types[0] for type in types) or not all(
+                arrays_of(spec, True) or self._is_new(spec) for spec in (a, b)) or not (
+                _is_one_of(a) or _is_one_of(b) or (len(types) > 1 and self._refers(a, b, arrays))):
             return None
         flags.objects_are_chosen = True
-        return SelectedArray(arrays, None)
+        if not new:
+            return SelectedArray(arrays, None)
+        return SelectedOrNew(new[0].some_elements(), arrays, None, common_layout((*arrays, *new)))
+
+    def _refers(self, a: Spec, b: Spec, arrays: Sequence[Any]) -> bool:
+        """Whether a variable that may have either of two arrays has to have one of these, and not only its contents.
+        (Of views that differ in numbers only it has the numbers.)"""
+        if isinstance(a, Custom) and isinstance(b, Custom) and isinstance(a.like, ArrayView) and a.alike(b):
+            return False
+        return any(isinstance(array, ArrayView) or self.has_other_names(array) for array in arrays)
+
+    def _is_new(self, spec: Spec) -> bool:
+        """Whether an array may be a new one, which no other variable has: then a variable may have that or arrays from
+        before the statement."""
+        value = value_of(spec)
+        if isinstance(value, SelectedOrNew):
+            return True
+        return isinstance(value, ArrayCell) and not arrays_of(spec) and value.refusal is None and (
+            any(id(value) in end.made for end in self.ends)) and self._most[id(value)] < 2 and (
+            not possible_identities(value))
 
     @property
     def are_of_branches(self) -> bool:
@@ -131,6 +159,11 @@ def is_cell(value: Any) -> bool:
     return is_container(value) and not hasattr(type(value), "__become__")
 
 
+def _is_one_of(spec: Spec) -> bool:
+    """Whether the value is one of several arrays."""
+    return isinstance(value_of(spec), (SelectedArray, SelectedOrNew))
+
+
 def _is_select(spec: Spec) -> bool:
     return isinstance(spec, Custom) and isinstance(spec.like, Select)
 
@@ -146,17 +179,22 @@ def cells_of(spec: Spec) -> Sequence[Any]:
     return ()
 
 
-def arrays_of(spec: Spec) -> Sequence[ArrayCell]:
-    """The arrays from before the statement that a value of this spec may be; empty for other values."""
+def arrays_of(spec: Spec, with_views: bool = False) -> Sequence[Any]:
+    """The arrays from before the statement that a value of this spec may be, or (`with_views`) of which it may be a
+    view; empty for other values."""
     value = value_of(spec)
-    if isinstance(value, SelectedArray):
+    if isinstance(value, (SelectedArray, SelectedOrNew)):
         arrays: Sequence[Any] = value.one_of
+    elif with_views and isinstance(value, ArrayView):
+        arrays = (value,)
     else:
         arrays = (spec.target,) if isinstance(value, ArrayCell) and isinstance(spec, Custom) else ()
     return arrays if all(_is_from_before(array) for array in arrays) else ()
 
 
 def _is_from_before(array: Any) -> bool:
+    if isinstance(array, ArrayView):
+        return _is_from_before(array.base) and all(n is None or isinstance(n, int) for n in numbers_in(array.index))
     return isinstance(array, ArrayCell) and array.born is not None and array.born.contains(current_graph())
 
 

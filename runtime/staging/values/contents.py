@@ -5,14 +5,27 @@ contents are restored, and the final contents are kept in copies that user code 
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from autograph.backend import ATOMS, containers_in, duplicate, fill, is_container, parts_in, same_parts, with_parts
-from runtime.numpy.array_choices import as_live_out
+from autograph.backend import (
+    ATOMS,
+    containers_in,
+    duplicate,
+    fill,
+    is_container,
+    is_leaf,
+    objects_in,
+    parts_in,
+    same_parts,
+    with_parts,
+)
+from runtime.core.array_mode import are_objects
+from runtime.numpy.array_choices import as_live_out, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray
-from runtime.staging.values.alias_tracking import note_changed
+from runtime.staging.values.alias_tracking import note_changed, possible_identities
 from runtime.staging.values.lattice import Origins
 from runtime.staging.values.optional import MaybeObject
 from runtime.staging.values.select import Select, alternatives_of
@@ -27,6 +40,8 @@ class Contents(AbstractContextManager["Contents"]):
         self._before = {key: (value, parts_in(value)) for key, value in containers_in(values).items()}
         self._began: dict[int, list[tuple[Any, Any]]] = {}
         self._live_out: dict[int, Any] = {}
+        self._counts: Counter[int] | None = None
+        """By the ids of arrays, in how many places the final values have elements of them."""
 
     def begin(self) -> None:
         """Take the containers' current contents as those at the beginning of the body."""
@@ -42,6 +57,11 @@ class Contents(AbstractContextManager["Contents"]):
                 fill(value, parts)
         note_changed(changed if kind is None else ())
 
+    def end(self, values: Iterable[Any]) -> None:
+        """Take these as the final values of the body's variables."""
+        if are_objects():
+            self._counts = Counter(id(array) for value in values for array in _arrays_in(value))
+
     def live_out(self, values: Sequence[Any], origins: Origins, live_out: Origins) -> list[Any]:
         """A body's live-out values: with copies of the containers that it changed, and of those that contain such.
         `origins` maps copies to their originals; `live_out` receives the originals of the copies made here."""
@@ -54,6 +74,11 @@ class Contents(AbstractContextManager["Contents"]):
         made = [one if id(one) in self._origins else self._as_live_out(one) for one in one_of]
         return value if all(a is b for a, b in zip(made, one_of, strict=True)) else type(value)(made, at)
 
+    def _has_one_name(self, array: ArrayCell) -> bool:
+        """Whether an array is certainly made in the body, and no two of its final values refer to it."""
+        return self._counts is not None and self._counts[id(array)] < 2 and (
+            id(array) not in self._origins and not possible_identities(array))
+
     def _as_live_out(self, value: Any) -> Any:
         if id(value) in self._live_out:
             return self._live_out[id(value)]
@@ -64,7 +89,7 @@ class Contents(AbstractContextManager["Contents"]):
         if issubclass(kind, Select):
             return self._chosen(value)
         if issubclass(kind, StagedArray) and not issubclass(kind, ArrayCell):
-            value = as_live_out(value)
+            value = as_live_out(value, self._has_one_name)
         if not (issubclass(kind, tuple) or is_container(value)):
             return value
         self._live_out[id(value)] = value  # it may contain itself
@@ -82,3 +107,18 @@ class Contents(AbstractContextManager["Contents"]):
             self._was[id(made)] = made, self._was.get(id(value), (None, value))[1]
         self._live_out[id(value)] = made
         return made
+
+
+def _arrays_in(value: Any, inside: frozenset[int] = frozenset()) -> Iterator[Any]:
+    """The arrays whose elements a value has, once for each place where it has them; `inside`: the ids of the enclosing
+    containers, for cycles."""
+    if issubclass(type(value), MaybeObject):
+        value = value.content
+    if issubclass(type(value), StagedArray):
+        for owner in owners_of(value):
+            yield owner
+            yield from possible_identities(owner)
+    elif not (is_leaf(value) or id(value) in inside):
+        parts = alternatives_of(value)[0] if isinstance(value, Select) else [part for _, part in objects_in(value)]
+        for part in parts:
+            yield from _arrays_in(part, inside | {id(value)})

@@ -25,6 +25,7 @@ from autograph.backend import (
     put,
     refill,
     unnumbered,
+    unwrapped,
     with_parts,
 )
 from runtime.core.array_mode import watch_array
@@ -38,7 +39,7 @@ from runtime.core.tensor_writes import remember
 from runtime.core.text import Text
 from runtime.core.trace import apply, convert_to_tensor, current_graph, hint, raising
 from runtime.core.types import ListType, TensorType, Type, Weak
-from runtime.numpy.array_choices import JoinedArray, SelectedArray
+from runtime.numpy.array_choices import JoinedArray, SelectedArray, SelectedOrNew
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.ops.control import UNDEFINED
 from runtime.ops.lists import ListValue, list_cast
@@ -110,6 +111,9 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
             leaves = value[0].__leaves__()
         elif isinstance(spec.like, JoinedArray):
             leaves = [value.at_end() if isinstance(value, StagedArray) else value]
+        elif isinstance(spec.like, SelectedOrNew):
+            leaves = [value.at_end(), SelectedOrNew.place_among(
+                spec.like.one_of, (origins or {}).get(id(value), (None, value))[1])]
         else:
             staged = is_staged_list(value) or not isinstance(value, (*LISTS, dict))
             leaves = (view_of(value) if staged else _staged(spec, value)).__leaves__()
@@ -341,7 +345,23 @@ def rebuild_all(
     values: list[Any] = []
     for spec, name in zip(specs, names, strict=True):
         values.append(values[spec.index] if isinstance(spec, Shared) else rebuild(spec, leaves, name, copies))
+    for spec, value in zip(specs, values, strict=True):
+        _settle(spec, value)
     return values
+
+
+def _settle(spec: Spec, value: Any) -> None:
+    """Called when all arrays have their contents: elements that the value was rebuilt with are those of these."""
+    if isinstance(spec, Optional):
+        _settle(spec.child, unwrapped(value))
+    elif isinstance(spec, Custom) and isinstance(value, (JoinedArray, SelectedArray)):
+        value.settle()
+    elif isinstance(spec, Nested):
+        inner = [(key, child) for key, child in zip(spec.keys, spec.children, strict=True)
+                 if isinstance(child, (Custom, Nested, Optional))]
+        parts = (parts_of(value) or {}) if inner else {}
+        for key, child in inner:
+            _settle(child, parts.get(key))
 
 
 def rebuild(spec: Spec, leaves: Iterator[Any], name: str, copies: Origins | None = None) -> Any:

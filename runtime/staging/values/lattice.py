@@ -41,7 +41,7 @@ from runtime.core.tensor_writes import Memory, memories_of
 from runtime.core.text import Text
 from runtime.core.trace import current_graph
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types
-from runtime.numpy.array_choices import JoinedArray, SelectedArray, is_made_in, owners_of
+from runtime.numpy.array_choices import JoinedArray, SelectedArray, SelectedOrNew, is_made_in, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.ambiguous_functions import redefined
 from runtime.staging.values.column_join import has_table_rows, join_lists, join_tables, with_staged_lists
@@ -260,6 +260,9 @@ def _join_references(a: Spec, b: Spec) -> Custom | None:
 
 def _by_identity(cell: Any, *joined: Spec) -> Spec:
     """The spec of a value that is that container, or the one at an index of a Select, which joins `joined`."""
+    if isinstance(cell, SelectedOrNew):
+        contents = _join_leaves(*[contents_of_array(spec) for spec in joined])
+        return dataclasses.replace(_one_of(cell, *joined), children=(contents, *_one_of(cell, *joined).children))
     return _one_of(cell, *joined) if isinstance(cell, (Select, SelectedArray)) else Static(cell)
 
 
@@ -269,12 +272,12 @@ def _join_members(a: Spec, b: Spec) -> Spec | None:
     return None if chosen is None else _one_of(chosen, a, b)
 
 
-def _one_of(chosen: Select | SelectedArray, *joined: Spec) -> Custom:
+def _one_of(chosen: Select | SelectedArray | SelectedOrNew, *joined: Spec) -> Custom:
     """The spec of one of several objects, which joins `joined`. The type of its index is no narrower than in these."""
     index: Type = _INDEX.type
     for spec in joined:
-        if isinstance(spec, Custom) and isinstance(spec.like, (Select, SelectedArray)):
-            found = leaf_type(spec.children[0])
+        if isinstance(spec, Custom) and isinstance(spec.like, (Select, SelectedArray, SelectedOrNew)):
+            found = leaf_type(spec.children[-1])
             index = (None if found is None else join_types(index, found, adapts=True)) or index
     return Custom(chosen, (Leaf(index),))
 

@@ -7,7 +7,7 @@ from typing import Any
 from autograph.backend import only_atoms
 from runtime.core.text import Text
 from runtime.core.types import TensorType, Type
-from runtime.numpy.array_choices import JoinedArray
+from runtime.numpy.array_choices import JoinedArray, SelectedOrNew
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.list_specs import both_lists, is_list_spec, text_of_kind
@@ -20,7 +20,7 @@ def contents_of_array(spec: Spec) -> Spec:
     """The spec of the tensor in an array."""
     if not isinstance(spec, Custom) or not isinstance(spec.like, StagedArray):
         return spec
-    return spec.children[0] if isinstance(spec.like, (ArrayCell, JoinedArray)) else Leaf(spec.like.type)
+    return spec.children[0] if isinstance(spec.like, (ArrayCell, JoinedArray, SelectedOrNew)) else Leaf(spec.like.type)
 
 
 def text(spec: Spec) -> str:
