@@ -138,13 +138,13 @@ def note_object(array: Any) -> None:
         _trace.mode.references.append(weakref.ref(array))
 
 
-def live_objects() -> list[Any]:
-    """The arrays that the traced function has as objects, oldest first."""
+def live_objects(graph: Any) -> list[Any]:
+    """The arrays that the traced function has as objects in a graph, oldest first. Others are of earlier traces."""
     if _trace.mode is None or not _trace.mode.references:
         return []
     found = [(reference, array) for reference in _trace.mode.references if (array := reference()) is not None]
     _trace.mode.references[:] = [reference for reference, _ in found]
-    return [array for _, array in found]
+    return [array for _, array in found if array.born is None or array.born.contains(graph)]
 
 
 def note_array() -> None:

@@ -30,7 +30,7 @@ from runtime.ops.logic import equal, where
 
 __all__ = [
     "JoinedArray", "SelectedArray", "SelectedOrNew", "as_live_out", "choices_of", "common_layout", "is_made_in",
-    "is_same_array", "owners_of", "selected"]
+    "is_same_array", "owners_of", "readable", "selected"]
 
 
 def owners_of(x: Any) -> list[Any]:
@@ -63,7 +63,7 @@ def as_live_out(view: StagedArray, has_one_name: Callable[[ArrayCell], bool]) ->
     if isinstance(view, SelectedArray) and all(map(has_one_name, own)):
         before = [one for one in view.one_of if not is_made_in(one, current_graph())]
         if len(before) + len(own) == len(view.one_of):  # each of the others is an array, and not a view of one
-            return SelectedOrNew(elements, before, SelectedOrNew.place_among(before, view), common_layout(view.one_of))
+            return SelectedOrNew(elements, before, place_among(before, view), common_layout(view.one_of))
     return JoinedArray(elements, others)
 
 
@@ -177,11 +177,25 @@ class SelectedArray(StagedArray):
         """The index of an array, or of another choice among some of these, in `one_of`."""
         one_of, _ = choices_of(x)
         assert all(any(is_same_array(array, one) for array in self.one_of) for one in one_of)
-        return _place_among(self.one_of, x)
+        return place_among(self.one_of, x)
+
+    def leaves_of(self, x: StagedArray, original: Any) -> list[Any]:
+        """The leaves of one of these arrays. `original`: the one outside the body that has `x`."""
+        return [self.place_of(original)]
 
     @property
     def alternatives(self) -> tuple[Any, ...]:
         return tuple(map(id, self.one_of))
+
+
+def readable(x: Any, outside: Graph | None) -> Any:
+    """An array for a handler in the graph `outside` of the body where it is: one of several of which the body has made
+    some becomes a readable array; others stay."""
+    if isinstance(x, SelectedArray) and outside is not None and not all(
+            isinstance(owner, ArrayCell) and owner.born is not None and owner.born.contains(outside)
+            for owner in owners_of(x)):
+        return JoinedArray(x.__tensor__(), owners_of(x))
+    return x
 
 
 def choices_of(x: Any) -> tuple[tuple[Any, ...], Any]:
@@ -191,7 +205,7 @@ def choices_of(x: Any) -> tuple[tuple[Any, ...], Any]:
     return (x.one_of, x.index) if isinstance(x, SelectedArray) else ((x,), None)
 
 
-def _place_among(arrays: Sequence[Any], x: Any) -> Any:
+def place_among(arrays: Sequence[Any], x: Any) -> Any:
     """The index in `arrays` of an array, or of one of several; `len(arrays)` if it is another one."""
     one_of, index = choices_of(x)
     places = [next((k for k, array in enumerate(arrays) if is_same_array(array, one)), len(arrays)) for one in one_of]
@@ -228,7 +242,9 @@ class SelectedOrNew(StagedArray):
         self.leaf: GraphTensor = leaf
         self.one_of, self.index, self.layout, self.memory = tuple(one_of), index, layout, ()
 
-    place_among = staticmethod(_place_among)
+    def leaves_of(self, x: StagedArray, original: Any) -> list[Any]:
+        """The leaves of an array at the end of a body. `original`: the one outside it, or None for a new one."""
+        return [x.at_end(), place_among(self.one_of, original)]
 
     @property
     def type(self) -> TensorType:

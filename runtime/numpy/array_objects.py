@@ -438,17 +438,18 @@ class ElementsView(SingleView):
     """A view of all or some elements of `base` in another order, such as `a.T`: `read` takes them from a tensor, and
     `undo`, if there is one, returns the whole tensor for them.
 
+    born      the graph that was being traced when it was made
     is_sure   whether it is certainly a view in NumPy: `reshape` of a non-contiguous array may copy
     seen      gives its model for that of the base, if there is one
     """
 
-    __slots__ = ("_known", "base", "is_sure", "read", "refusal", "seen", "undo")
+    __slots__ = ("_known", "base", "born", "is_sure", "read", "refusal", "seen", "undo")
 
     def __init__(
         self, base: StagedArray, read: Callable[[Any], Any], undo: Callable[[Any], Any] | None = None,
         seen: Callable[[Any], array_layouts.Model | None] | None = None,
     ) -> None:
-        self.seen = seen
+        self.born, self.seen = current_graph(), seen
         self.base, self.read, self.undo, self.memory = base, read, undo, ()
         self.is_sure = True
         self.refusal: Callable[[], Exception] | None = None

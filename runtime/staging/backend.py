@@ -204,9 +204,7 @@ class Staging:
             (iterable,) if has_staged_items(iterable) else ()))
 
     def mutable_values(self) -> list[Any]:
-        graph = current_graph()
-        arrays = [x for x in live_objects() if x.born is None or x.born.contains(graph)]  # others are of earlier traces
-        return [*arrays, *tracked_elements(), *lists_of_arenas(), *memos()]
+        return [*live_objects(current_graph()), *tracked_elements(), *lists_of_arenas(), *memos()]
 
     def stages(self, value: Any) -> bool:
         if isinstance(value, EagerTensor):

@@ -110,8 +110,7 @@ class Traced:
             else:
                 with tracing(self.graph):
                     values = passed_on(values, names, entry, body)
-                    contents.end(values)
-                    self.values = contents.live_out(values, self.origins, self.live_out)
+                    self.values = contents.live_out(values, self.origins, self.live_out, values)
                     for cell, copy in zip(cells, contents.live_out(cells, self.origins, self.live_out), strict=True):
                         self.cells[id(cell)] = copy
                 for cell in cells_in(tuple(self.values)):

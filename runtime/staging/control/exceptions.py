@@ -152,7 +152,8 @@ class _Try:
     def exited_by(self, error: BaseException | None) -> None:
         if error is None or self.last_exit is None or self.last_exit[0] is not error:  # the innermost body is first
             self.copies = {}  # copied now, since contents are restored at the end of a body
-            self.last_exit = error, tuple([copied(value, self.copies) for value in self.read()]), bodies_open()
+            self.last_exit = error, tuple([
+                copied(value, self.copies, self.graph.parent) for value in self.read()]), bodies_open()
 
     def before(self, graph: Graph, errors: Errors) -> None:
         """Called before a node of `graph` that may raise `errors`: save the current values of the variables."""
@@ -166,7 +167,7 @@ class _Try:
             (values, bodies), copies = self.last_exit[1:], self.copies
         if any(map(chooses, values)):
             values = tuple(joined(values, self.names))
-        self.points.append(point := Point(values, bodies[self.around:], copies))
+        self.points.append(point := Point(values, bodies[self.around:], copies, self.graph.parent))
         values = tuple(point.values)
         specs = [describe(value, point.origins) for value in values]
         where, index, before = self.kept

@@ -204,8 +204,7 @@ class _Loop:
             self.rewritten = {id(origin) for copy, origin, parts in self.parts
                               if hasattr(type(copy), "__become__") or not same_parts(parts, parts_in(copy))}
             with tracing(graph):
-                contents.end(self.entry if out is None else out)
-                self.ended = contents.live_out(self.entry, self.origins, live_out)
+                self.ended = contents.live_out(self.entry, self.origins, live_out, out)
                 self.out: Sequence[Any] | None = None if out is None else contents.live_out(out, self.origins, live_out)
         copies = self._copies()
         self.end = BodyEnd(self.ended if self.out is None else self.out, self.origins, live_out, self.began, copies)

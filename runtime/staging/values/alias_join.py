@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from autograph.backend import duplicate, fill, is_container, parts_in, put, references, same_parts
+from runtime.core.graph import Graph
+from runtime.numpy.array_choices import readable
+from runtime.numpy.array_objects import StagedArray
 from runtime.staging.values.alias_tracking import (
     aliases_of,
     copies_in,
@@ -180,11 +183,11 @@ def _alternatives_in(value: Any, inside: frozenset[int] = frozenset()) -> Iterat
 
 
 class Point:
-    """The variables at a point where an error may leave the nested `bodies`, of which `bodies[0]` is the outermost.
-    `copies` maps new copies of containers in the values to those containers."""
+    """The variables at a point where an error may leave the nested `bodies`, of which `bodies[0]` is the outermost, to
+    a handler in the graph `outside`. `copies` maps new copies of containers in the values to those containers."""
 
-    def __init__(self, values: Sequence[Any], bodies: Bodies, copies: Origins) -> None:
-        self.bodies = bodies
+    def __init__(self, values: Sequence[Any], bodies: Bodies, copies: Origins, outside: Graph | None) -> None:
+        self.bodies, self._outside = bodies, outside
         self._inner = copies_in(bodies[1:])
         self._made = dict(copies)
         self.values = list(map(self._now, values))
@@ -198,6 +201,8 @@ class Point:
         if isinstance(value, MaybeObject):
             content = self._now(value.content)
             return value if content is value.content else MaybeObject(content, value.presence)
+        if isinstance(value, StagedArray):
+            value = readable(value, self._outside)
         while id(value) in self._inner:
             value = self._inner[id(value)]
         if id(value) in inside or not (isinstance(value, tuple) or is_container(value)):

@@ -19,7 +19,7 @@ from runtime.core.text import Text
 from runtime.core.trace import current_graph
 from runtime.numpy.array_choices import SelectedArray, SelectedOrNew, common_layout, is_same_array
 from runtime.numpy.array_indexing import numbers_in
-from runtime.numpy.array_objects import ArrayCell, ArrayView
+from runtime.numpy.array_objects import ArrayCell, ArrayView, ElementsView
 from runtime.staging.values.alias_join import BodyEnd, Place, surely
 from runtime.staging.values.alias_tracking import (
     is_split,
@@ -88,7 +88,7 @@ class CellJoin:
         (Of views that differ in numbers only it has the numbers.)"""
         if isinstance(a, Custom) and isinstance(b, Custom) and isinstance(a.like, ArrayView) and a.alike(b):
             return False
-        return any(isinstance(array, ArrayView) or self.has_other_names(array) for array in arrays)
+        return any(not isinstance(array, ArrayCell) or self.has_other_names(array) for array in arrays)
 
     def _is_new(self, spec: Spec) -> bool:
         """Whether an array may be a new one, which no other variable has: then a variable may have that or arrays from
@@ -185,7 +185,7 @@ def arrays_of(spec: Spec, with_views: bool = False) -> Sequence[Any]:
     value = value_of(spec)
     if isinstance(value, (SelectedArray, SelectedOrNew)):
         arrays: Sequence[Any] = value.one_of
-    elif with_views and isinstance(value, ArrayView):
+    elif with_views and isinstance(value, (ArrayView, ElementsView)):
         arrays = (value,)
     else:
         arrays = (spec.target,) if isinstance(value, ArrayCell) and isinstance(spec, Custom) else ()
@@ -195,7 +195,8 @@ def arrays_of(spec: Spec, with_views: bool = False) -> Sequence[Any]:
 def _is_from_before(array: Any) -> bool:
     if isinstance(array, ArrayView):
         return _is_from_before(array.base) and all(n is None or isinstance(n, int) for n in numbers_in(array.index))
-    return isinstance(array, ArrayCell) and array.born is not None and array.born.contains(current_graph())
+    return isinstance(array, (ArrayCell, ElementsView)) and array.born is not None and (
+        array.born.contains(current_graph()) and (isinstance(array, ArrayCell) or _is_from_before(array.base)))
 
 
 def chosen_cells(value: Select) -> Sequence[Any]:

@@ -57,14 +57,14 @@ class Contents(AbstractContextManager["Contents"]):
                 fill(value, parts)
         note_changed(changed if kind is None else ())
 
-    def end(self, values: Iterable[Any]) -> None:
-        """Take these as the final values of the body's variables."""
-        if are_objects():
-            self._counts = Counter(id(array) for value in values for array in _arrays_in(value))
-
-    def live_out(self, values: Sequence[Any], origins: Origins, live_out: Origins) -> list[Any]:
+    def live_out(
+        self, values: Sequence[Any], origins: Origins, live_out: Origins, final: Sequence[Any] | None = None
+    ) -> list[Any]:
         """A body's live-out values: with copies of the containers that it changed, and of those that contain such.
-        `origins` maps copies to their originals; `live_out` receives the originals of the copies made here."""
+        `origins` maps copies to their originals; `live_out` receives the originals of the copies made here.
+        `final`: the final values of all variables, with the first call."""
+        if final is not None and are_objects():
+            self._counts = Counter(id(array) for value in final for array in _arrays_in(value))
         self._origins, self._was = origins, live_out
         return list(map(self._as_live_out, values))
 

@@ -31,6 +31,7 @@ from autograph.backend import (
 from runtime.core.array_mode import watch_array
 from runtime.core.array_promotion import mark_as_array
 from runtime.core.constant_arrays import adapted, constant_array
+from runtime.core.graph import Graph
 from runtime.core.op import CAST, CONST
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import Position, staging_error
@@ -39,7 +40,7 @@ from runtime.core.tensor_writes import remember
 from runtime.core.text import Text
 from runtime.core.trace import apply, convert_to_tensor, current_graph, hint, raising
 from runtime.core.types import ListType, TensorType, Type, Weak
-from runtime.numpy.array_choices import JoinedArray, SelectedArray, SelectedOrNew
+from runtime.numpy.array_choices import JoinedArray, SelectedArray, SelectedOrNew, readable
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.ops.control import UNDEFINED
 from runtime.ops.lists import ListValue, list_cast
@@ -102,8 +103,8 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
             leaves = [as_bytes(value)]
         elif isinstance(spec.like, Variants):
             leaves = spec.like.leaves_of(value)
-        elif isinstance(spec.like, SelectedArray):
-            leaves = [spec.like.place_of((origins or {}).get(id(value), (None, value))[1])]
+        elif isinstance(spec.like, (SelectedArray, SelectedOrNew)):
+            leaves = spec.like.leaves_of(value, (origins or {}).get(id(value), (None, value))[1])
         elif isinstance(value, StagedSet):
             types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
             leaves = [*value.with_types(types[2:])] if value.leaves or types else []
@@ -111,9 +112,6 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
             leaves = value[0].__leaves__()
         elif isinstance(spec.like, JoinedArray):
             leaves = [value.at_end() if isinstance(value, StagedArray) else value]
-        elif isinstance(spec.like, SelectedOrNew):
-            leaves = [value.at_end(), SelectedOrNew.place_among(
-                spec.like.one_of, (origins or {}).get(id(value), (None, value))[1])]
         else:
             staged = is_staged_list(value) or not isinstance(value, (*LISTS, dict))
             leaves = (view_of(value) if staged else _staged(spec, value)).__leaves__()
@@ -295,16 +293,17 @@ def _own_name(name: str) -> Any:
     return path_of(name)[-1] if name.endswith("]") else name[max(name.rfind("."), 0):]
 
 
-def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) -> Any:
-    """`value` with copies of its lists, dicts and objects; records each copy and its original in `copies`.
+def copied(value: Any, copies: Origins, outside: Graph | None, inside: frozenset[int] = frozenset()) -> Any:
+    """`value` with copies of its lists, dicts and objects, for a handler in the graph `outside`; records each copy and
+    its original in `copies`.
 
     StagingError for a list or dict that contains itself; `inside`: the ids of the enclosing containers.
     """
     if isinstance(value, MaybeObject):
-        content = copied(value.content, copies, inside)
+        content = copied(value.content, copies, outside, inside)
         return value if content is value.content else MaybeObject(content, value.presence)
     if isinstance(value, (Tensor, int, float, str, Text)) and not isinstance(value, ArrayCell):
-        return value
+        return readable(value, outside)
     known = next((copy for copy, original in copies.values() if original is value), None)
     if known is not None:
         return known
@@ -313,7 +312,7 @@ def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) ->
     _refuse_cycle(value, inside)
     inside |= {id(value)}
     parts = parts_in(value)
-    others = [(key, copied(part, copies, inside)) for key, part in parts]
+    others = [(key, copied(part, copies, outside, inside)) for key, part in parts]
     if isinstance(value, tuple):
         return with_parts(value, others)
     made = duplicate(value)

@@ -122,6 +122,8 @@ def as_outputs(spec: Spec, graph: Graph) -> Spec:
         value = spec.value
         if isinstance(value, Text):
             return TEXT
+        if isinstance(value, JoinedArray):  # which stays one, so that it is not changed
+            return Custom(value, (Leaf(value.type),)) if value.leaf.graph is graph else spec
         is_leaf = isinstance(value, (GraphTensor, GraphList)) and value.value.graph is graph and (
             not isinstance(value, StagedArray) or is_made_in(value, graph))
         return Leaf(value.type, False, memories_of(value)) if is_leaf else spec
@@ -441,7 +443,7 @@ def _on_one_path(spec: Spec, cells: Cells | None = None) -> Spec:
 
 def _collapsed(spec: Nested | Custom) -> Spec:
     """An immutable container all of whose parts are unchanged is itself unchanged (`Static`)."""
-    changes = isinstance(spec.like, ListItems) or is_container(spec.like)
+    changes = isinstance(spec.like, (ListItems, SelectedOrNew)) or is_container(spec.like)
     if changes or not all(isinstance(c, Static) for c in spec.children):
         return spec
     own: Sequence[Any] = (list((parts_of(spec.like) or {}).values()) if isinstance(spec, Nested)

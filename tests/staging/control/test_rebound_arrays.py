@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -208,6 +209,75 @@ def views_exchanged_on_a_condition(x: Any, y: Any, n: Any) -> Any:
     return a, top
 
 
+def views_of_other_axes(x: Any, y: Any, n: Any) -> Any:
+    a = np.arange(9.0).reshape(3, 3)
+    r, s = a[:, 0], a[0]
+    for i in range(n):
+        if i % 2 == 1:
+            r, s = s, r
+        r[0] += 1
+        s[1:] += r[:2]
+    return a, r
+
+
+def transposed_or_not(x: Any, y: Any, n: Any) -> Any:
+    a = np.arange(9.0).reshape(3, 3)
+    b, t = a, a.T
+    for i in range(n):
+        b[0, 1] += 1
+        b = t if i % 2 == 0 else a
+        b[2] = i
+    return a, b
+
+
+def overlapping_views(x: Any, y: Any, n: Any) -> Any:
+    a = np.arange(6.0)
+    r, s = a[:4], a[2:]
+    for i in range(n):
+        r += s
+        r[1:] = s[:3]
+        if i % 3 != 1:
+            r, s = s, r
+    return a, s
+
+
+def attribute(x: Any, y: Any, n: Any) -> Any:
+    o = SimpleNamespace(x=x, accepted=0)
+    for _ in range(n):
+        p = o.x.copy()
+        p[0] += 1
+        if p[0] < 3:
+            o.x = p
+            o.accepted += 1
+    o.x[1] = 9
+    return o.x, o.accepted
+
+
+def item_of_a_tuple(x: Any, y: Any, n: Any) -> Any:
+    t = x, 0
+    for i in range(n):
+        p = t[0].copy()
+        p[0] += 1
+        if p[0] < 3:
+            t = p, i
+    t[0][1] = 9
+    return t
+
+
+def result_of_a_call(x: Any, y: Any, n: Any) -> Any:
+    def step(a: Any, i: Any) -> Any:
+        if i % 3 == 1:
+            return a
+        b = a.copy()
+        b[0] += 1
+        return b
+
+    for i in range(n):
+        x = step(x, i)
+        x[1] += 1
+    return x
+
+
 def view_or_array(x: Any, y: Any, n: Any) -> Any:
     part = np.zeros((2, 3))[0]
     for k in range(n):
@@ -287,6 +357,24 @@ def test_arrays_that_share_a_new_one_are_not_changed() -> None:
 
     with pytest.raises(rt.errors.StagingError, match="an array is changed that may have another name or view here"):
         shared(np.zeros(2), rt.constant(3))
+
+
+def test_a_handler_does_not_change_what_the_body_may_have_made() -> None:
+    @rt.function
+    def handled(x: Any, n: Any) -> Any:
+        x = x.copy()
+        y = x
+        try:
+            y = x if n % 2 == 0 else x + 1
+            if n < 3:
+                raise ValueError
+            y[1] = 5
+        except ValueError:
+            y[0] = 7
+        return x, y
+
+    with pytest.raises(rt.errors.StagingError, match="an array is changed that may have another name or view here"):
+        handled(np.zeros(2), rt.constant(0))
 
 
 def test_what_is_read_only_is_compared_by_identity() -> None:
