@@ -102,15 +102,21 @@ def never_tensor(node: Any) -> bool:
     if isinstance(node, (gast.Constant, gast.List, gast.Tuple, gast.Dict, gast.Set, gast.JoinedStr)):
         return True
     if isinstance(node, gast.Compare):
-        return all(isinstance(op, (gast.Is, gast.IsNot, gast.In, gast.NotIn)) for op in node.ops) and not (
-            none_test(node) or member_test(node) or bool_test(node) or same_test(node)
-        )
+        operands = [node.left, *node.comparators]
+        return all(_is_python_test(gast.Compare(left, [op], [right]))
+                   for left, op, right in zip(operands, node.ops, node.comparators))
     if isinstance(node, gast.BoolOp):
         return all(never_tensor(value) for value in node.values)
     if isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.Not):
         return never_tensor(node.operand)
     return isinstance(node, gast.Call) and isinstance(node.func, gast.Name) and node.func.id in PREDICATES and not (
         asked_call(node))
+
+
+def _is_python_test(node: Any) -> bool:
+    """Whether a comparison of two operands is a Python value by its form."""
+    return isinstance(node.ops[0], (gast.Is, gast.IsNot, gast.In, gast.NotIn)) and not (
+        none_test(node) or member_test(node) or bool_test(node) or same_test(node))
 
 
 def member_test(node: Any) -> bool:

@@ -384,6 +384,15 @@ class _Expressions:
         return lazy(noting(node, self.scope.written) if self.scope.written and scan(node).calls else node)
 
     def Compare(self, node: Any) -> Any:
+        if len(node.ops) == 1:
+            return self.comparison(node)
+        if never_tensor(node) or self.stays(*node.comparators):
+            node.left, node.comparators = self.visit(node.left), [self.visit(c) for c in node.comparators]
+            return node
+        return self.chain(node.left, node.ops, node.comparators, node)
+
+    def comparison(self, node: Any) -> Any:
+        """A comparison of two operands."""
         if none_test(node):
             value = node.comparators[0] if isinstance(node.left, gast.Constant) else node.left
             test = operator_call("is_none", [self.visit(value)], node)
@@ -400,28 +409,25 @@ class _Expressions:
                 container = operator_call("members", container.elts, container)
             test = operator_call("in_", [self.visit(node.left), container], node)
             return test if isinstance(node.ops[0], gast.In) else operator_call("not_", [test], node)
-        python = len(node.ops) == 1 or never_tensor(node) or self.stays(*node.comparators)
-        node.left = self.visit(node.left)
-        node.comparators = [self.visit(c) for c in node.comparators]
-        return node if python else self.chain(node.left, node.ops, node.comparators, node)
+        node.left, node.comparators = self.visit(node.left), [self.visit(c) for c in node.comparators]
+        return node
 
     def chain(self, left: Any, ops: list[Any], rest: list[Any], origin: Any) -> Any:
         """`a < b < c` as `ag__.and_(a < b, lambda: b < c)`; a middle operand that is not a name or constant is stored
         in one first."""
         middle = rest[0]
         if len(ops) == 1:
-            return at(gast.Compare(left, ops, rest), origin)
+            return self.comparison(at(gast.Compare(left, ops, rest), origin))
         if isinstance(middle, (gast.Name, gast.Constant)):
             again = load(middle.id, middle) if isinstance(middle, gast.Name) else at(
                 gast.Constant(middle.value, None), middle)
-            first = at(gast.Compare(left, ops[:1], [middle]), origin)
+            first = self.comparison(at(gast.Compare(left, ops[:1], [middle]), origin))
             return operator_call("and_", [first, self.operand(self.chain(again, ops[1:], rest[1:], origin))], origin)
         names = (self.scope.fresh("left_"), self.scope.fresh("middle_"))
-        first = at(
-            gast.Compare(load(names[0], left), ops[:1], [load(names[1], middle)]), origin)
+        first = self.comparison(at(gast.Compare(load(names[0], left), ops[:1], [load(names[1], middle)]), origin))
         following = self.operand(self.chain(load(names[1], middle), ops[1:], rest[1:], origin))
         function = lambda_of(names, operator_call("and_", [first, following], origin), origin)
-        return at(gast.Call(function, [left, middle], []), origin)
+        return at(gast.Call(function, [self.visit(left), self.visit(middle)], []), origin)
 
     def Dict(self, node: Any) -> Any:
         keys, values = [k and self.visit(k) for k in node.keys], [self.visit(v) for v in node.values]
