@@ -145,9 +145,9 @@ def own_index(container: Any, index: Any) -> Any:
     """The index of a sequence: of an object with a method `__index__` of the user's, what that returns."""
     if type(index) is int or type(container) not in _SEQUENCES:
         return index
-    method = getattr(type(index), "__index__", None)
-    is_users = type(method) is FunctionType and (is_users_class(type(index)) or hasattr(type(index), "__stands_for__"))
-    return call(method)(index) if is_users else index
+    kind: Any = getattr(type(index), "__stands_for__", type(index))
+    is_users = is_users_class(kind) and type(getattr(kind, "__index__", None)) is FunctionType
+    return call(type(index).__index__)(index) if is_users else index
 
 
 def bounds_of(index: Any) -> Iterator[Any]:

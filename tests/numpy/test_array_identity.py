@@ -164,17 +164,13 @@ def taken_from_a_list(x):
 
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
-@pytest.mark.parametrize("fn", [chosen_by_a_branch, chosen_by_a_loop, taken_from_a_list])
+@pytest.mark.parametrize("fn", [
+    chosen_by_a_branch, chosen_by_a_loop, two_names_before_a_loop, taken_from_a_list])
 def test_arrays_of_python_code_have_several_names(fn: Any, executor: str) -> None:
     staged = rt.function(fn, executor=executor)
     for x in ([1.0, 3.0], [-1.0, 0.5], [-2.0]):
         expected = rt.nest.map_structure(lambda y: y.tolist(), fn(np.array(x)))
         assert rt.nest.map_structure(lambda y: y.numpy().tolist(), staged(np.array(x))) == expected, x
-
-
-def test_message_array_of_python_code_with_two_names_before_a_loop() -> None:
-    with pytest.raises(rt.errors.StagingError, match="whether 'z' is the same array here as another name is known"):
-        rt.function(two_names_before_a_loop)(np.array([1.0, 3.0]))
 
 
 def put_after_a_write(x):

@@ -79,7 +79,7 @@ def table_spec(mapping: dict[Any, Any], items: Sequence[tuple[Any, Any]]) -> Cus
 def _have_other_names(mapping: dict[Any, Any]) -> bool:
     """Whether a list or object among the values of the dict has another name: a table has a copy of it."""
     found = containers_in(mapping.values())
-    return bool(found) and max(references(found.values()).values()) > 1
+    return bool(found) and max(references(found.values()).values(), default=0) > 1
 
 
 def _make_table(mapping: dict[Any, Any]) -> None:

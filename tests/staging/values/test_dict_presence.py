@@ -409,7 +409,20 @@ def spliced(d):
     return len(keys)
 
 
-@pytest.mark.parametrize(("fn", "offset"), [(matched, 1), (rest, 1), (unpacked, 1), (yielded, 2), (spliced, 2)])
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("fn", [matched, rest])
+def test_patterns(fn: Any, executor: str) -> None:
+    def f(x):
+        d = {"a": x}
+        if x > 0:
+            d["b"] = x
+        return fn(d)
+
+    for x in 1.0, -1.0:
+        assert float(rt.function(f, executor=executor)(rt.constant(x))) == f(x)
+
+
+@pytest.mark.parametrize(("fn", "offset"), [(unpacked, 1), (yielded, 2), (spliced, 2)])
 def test_statements_of_python_alone(fn: Any, offset: int) -> None:
     def f(x):
         d = {"a": x}

@@ -514,7 +514,6 @@ def text_of_them(n: Any) -> Any:
 
 
 @pytest.mark.parametrize(("fn", "what"), [
-    (of_two_classes, "A list whose length changes in staged code holds numbers or tensors of one type, text, None, or"),
     (without_a_field, "an object of Particle with an attribute 'charge', which is no field of that class"),
     (as_a_tensor, "a list of elements that contain a Slotted is no tensor"),
     (array_by_a_name, "an array is changed here by a name of its own that is part of an element of a list or dict"),

@@ -524,8 +524,6 @@ _INDEX = "Use its index, or its attributes and items."
 
 
 @pytest.mark.parametrize(("program", "line", "what", "remedy"), [
-    (as_a_key, 1, _WHICH + "type Body this is, is known only when the graph runs: it cannot be a new key of a"
-     " dict", _INDEX),
     (of_all_attributes, 1, _WHICH + "type Body this is, is known only when the graph runs: so are all of its attributes"
      " together", _INDEX),
     (of_no_text, 1, "which of 2 values of type Plain this is, is known only when the graph runs: it has no text but by"
@@ -543,6 +541,11 @@ def test_refusals(program: Callable[..., Any], line: int, what: str, remedy: str
 def test_a_record_that_a_branch_chooses() -> None:
     for n in (1, 2):
         assert rt.function(another_record)(rt.constant(n)) == another_record(n)
+
+
+def test_message_one_of_several_objects_as_a_key() -> None:
+    with pytest.raises(rt.errors.OpError, match=r"a key is added to a dict with the keys \[\], and only"):
+        rt.function(as_a_key)(rt.constant(1))
 
 
 def test_an_attribute_that_none_has_is_an_error_as_in_python() -> None:
