@@ -51,8 +51,8 @@ def test_functions_of_python_as_decorators(make) -> None:
 
 def test_submodules_and_names_of_tf1_say_what_to_write() -> None:
     for ask, text in (
-        (lambda: rt.nn.experimental, "module 'runtime.nn' has no attribute 'experimental': this version does not have "
-                                     "it"),
+        (lambda: rt.linalg.experimental, "module 'runtime.linalg' has no attribute 'experimental': this version does "
+                                         "not have it"),
         (lambda: rt.nn.softmaxx, "module 'runtime.nn' has no attribute 'softmaxx'. Did you mean: 'softmax'?"),
         (lambda: rt.test.TestCas, "module 'runtime.test' has no attribute 'TestCas'. Did you mean: 'TestCase'?"),
         (lambda: rt.dtypes.int33, "module 'runtime.dtypes' has no attribute 'int33'. Did you mean: 'int32'?"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import inspect
 from collections.abc import Callable, Sequence
-from types import FunctionType, MemberDescriptorType
+from types import FunctionType, MemberDescriptorType, ModuleType
 from typing import Any, Final
 
 from runtime.core.errors import UnimplementedError
@@ -26,8 +26,8 @@ _WITHOUT_CODE: Final = (FunctionType, MemberDescriptorType, classmethod, staticm
 
 def get_by_text(value: Any, name: Text, read: Callable[..., Any], *default: Any) -> Any:
     """`getattr(value, name, *default)`, where `read` reads an attribute with a known name."""
-    names = [each for each in _candidates(value, name, _names_of) if _may_have(value, each)]
-    if not names and not default:
+    names = [each for each in _candidates(value, name, builtins.dir) if _may_have(value, each)]
+    if (not names and not default) or (text_among(name) is None and isinstance(value, ModuleType)):
         name.refuse()
     place = place_of_text(names, name)
     if default:
@@ -83,10 +83,6 @@ def _class_name(value: Any) -> str:
     one, *_ = _objects(value)
     name: str = (type(one).__stands_for__ if isinstance(one, Reference) else type(one)).__name__
     return name
-
-
-def _names_of(x: Any) -> Sequence[str]:
-    return builtins.dir(x)
 
 
 def _fields_of(x: Any) -> Sequence[str]:
