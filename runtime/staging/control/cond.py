@@ -57,7 +57,7 @@ from runtime.staging.values.lattice import (
     as_outputs,
     describe,
     join,
-    remedy_for_lists,
+    remedy_for_containers,
     shared,
     text,
 )
@@ -302,8 +302,8 @@ def _refuse(conflict: Conflict, true: Traced, false: Traced, i: int, name: str) 
 
 def _remedy(conflict: Conflict, name: str) -> str:
     left, right = conflict.left, conflict.right
-    if list_remedy := remedy_for_lists(left, right):
-        return list_remedy
+    if container_remedy := remedy_for_containers(left, right):
+        return container_remedy
     values = [side.value for side in (left, right) if isinstance(side, Static)]
     if values and all(isinstance(value, (str, Text, bytes)) for value in values):
         kind = "bytes" if isinstance(values[0], bytes) else "str"

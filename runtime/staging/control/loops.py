@@ -57,7 +57,7 @@ from runtime.staging.values.lattice import (
     describe,
     join,
     leaf_types,
-    remedy_for_lists,
+    remedy_for_containers,
     shared,
     targets,
     text,
@@ -309,7 +309,7 @@ class _Loop:
                 what, f"A staged loop keeps a {kind} as it is: keep a number or tensor in {name}, and make the {kind} "
                       "of it after the loop, in Python.") from None
         remedy = f"Make the body assign {before} to {name}, or start with {after}."
-        error = staging_error(what, remedy_for_lists(conflict.left, conflict.right) or remedy)
+        error = staging_error(what, remedy_for_containers(conflict.left, conflict.right) or remedy)
         object_conflicts.retrace_if_objects(conflict, error)
         raise error from None
 

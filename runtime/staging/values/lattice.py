@@ -62,7 +62,7 @@ from runtime.staging.values.list_specs import both_dicts, both_lists, is_contain
 from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select, alternatives_of, one_of_both
 from runtime.staging.values.set import StagedSet
-from runtime.staging.values.spec_text import Conflict, contents_of_array, kind_text, remedy_for_lists, text
+from runtime.staging.values.spec_text import Conflict, contents_of_array, kind_text, remedy_for_containers, text
 from runtime.staging.values.specs import (
     BY_VALUE,
     TEXT,
@@ -84,7 +84,7 @@ from runtime.staging.values.trials import trials
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
     "all_parts_widened", "as_loop_state", "as_outputs", "describe", "join", "kind_text", "leaf_types", "parts_of",
-    "remedy_for_lists", "shared", "targets", "text", "type_of",
+    "remedy_for_containers", "shared", "targets", "text", "type_of",
     "value_of", "with_staged_lists",
 ]
 

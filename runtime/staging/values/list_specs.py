@@ -7,11 +7,11 @@ from typing import Any, TypeGuard
 
 from autograph.backend import DICTS, ListItems, is_list
 from runtime.staging.values.list import StagedItems
-from runtime.staging.values.specs import Custom, Nested, Spec, Static, kind_of_list
+from runtime.staging.values.specs import Custom, Nested, Spec, Static, kind_of_container
 
 __all__ = [
-    "both_dicts", "both_lists", "empty_like", "is_container_reference", "is_container_spec", "is_list_spec",
-    "is_staged_spec", "representatives", "text_of_kind"]
+    "both_dicts", "both_lists", "empty_like", "is_container_reference", "is_container_spec", "is_dict_spec",
+    "is_list_spec", "is_staged_spec", "representatives", "text_of_kind"]
 
 
 def is_list_spec(spec: Spec) -> TypeGuard[Nested | Custom]:
@@ -22,7 +22,7 @@ def is_list_spec(spec: Spec) -> TypeGuard[Nested | Custom]:
 
 def is_container_spec(spec: Spec) -> bool:
     """Whether the value is a list, deque or dict by value."""
-    return is_list_spec(spec) or _kind_of_dict(spec) in DICTS
+    return is_list_spec(spec) or is_dict_spec(spec)
 
 
 def is_container_reference(spec: Spec) -> TypeGuard[Custom]:
@@ -37,16 +37,19 @@ def is_staged_spec(spec: Spec) -> TypeGuard[Custom]:
 
 def both_lists(a: Spec, b: Spec) -> tuple[Nested | Custom, Nested | Custom] | None:
     """The two specs, if of lists, or of deques with the same `maxlen`; else None."""
-    return (a, b) if is_list_spec(a) and is_list_spec(b) and kind_of_list(a.like) == kind_of_list(b.like) else None
+    are_lists = is_list_spec(a) and is_list_spec(b) and kind_of_container(a.like) == kind_of_container(b.like)
+    return (a, b) if are_lists else None
 
 
 def both_dicts(a: Spec, b: Spec) -> tuple[Nested | Custom, Nested | Custom] | None:
-    """The two specs, if of dicts of the same class; else None."""
-    kinds = [_kind_of_dict(spec) for spec in (a, b)]
-    if kinds[0] not in DICTS or kinds[0] is not kinds[1]:
-        return None
-    assert isinstance(a, (Nested, Custom)) and isinstance(b, (Nested, Custom))
-    return a, b
+    """The two specs, if of dicts of the same class and default factory; else None."""
+    are_dicts = is_dict_spec(a) and is_dict_spec(b) and kind_of_container(a.like) == kind_of_container(b.like)
+    return (a, b) if are_dicts else None
+
+
+def is_dict_spec(spec: Spec) -> TypeGuard[Nested | Custom]:
+    """Whether the value is a dict, with Python or staged items."""
+    return _kind_of_dict(spec) in DICTS
 
 
 def _kind_of_dict(spec: Spec) -> type | None:
@@ -64,8 +67,11 @@ def empty_like(spec: Nested | Custom) -> Any:
 
 def text_of_kind(x: Any) -> str:
     """How messages name a list, deque or dict."""
-    most = getattr(x, "maxlen", None)
-    return type(x).__name__ if most is None else f"deque with maxlen={most}"
+    most, factory = getattr(x, "maxlen", None), getattr(x, "default_factory", None)
+    if most is not None:
+        return f"deque with maxlen={most}"
+    name = type(x).__name__
+    return name if factory is None else f"{name} of {getattr(factory, '__name__', factory)}"
 
 
 def representatives(specs: Sequence[Spec]) -> list[Spec]:

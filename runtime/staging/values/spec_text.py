@@ -10,10 +10,10 @@ from runtime.core.types import TensorType, Type
 from runtime.numpy.array_choices import JoinedArray, SelectedOrNew
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.list import StagedItems
-from runtime.staging.values.list_specs import both_lists, is_list_spec, text_of_kind
+from runtime.staging.values.list_specs import both_dicts, both_lists, is_dict_spec, is_list_spec, text_of_kind
 from runtime.staging.values.specs import Custom, Leaf, Nested, Optional, Shared, Spec, type_of
 
-__all__ = ["Conflict", "contents_of_array", "kind_text", "remedy_for_lists", "text", "text_of_key"]
+__all__ = ["Conflict", "contents_of_array", "kind_text", "remedy_for_containers", "text", "text_of_key"]
 
 
 def contents_of_array(spec: Spec) -> Spec:
@@ -36,7 +36,7 @@ def text(spec: Spec) -> str:
             return f"an array of {text(contents_of_array(spec))}"
         if not isinstance(spec.like, StagedItems):
             return spec.kind.__name__
-        return f"a {text_of_kind(spec.like.empty)}"
+        return _a(text_of_kind(spec.like.empty))
     if isinstance(spec, Nested):
         return _nested_text(spec)
     value = spec.value
@@ -52,14 +52,24 @@ def text(spec: Spec) -> str:
     return f"a {kind_text(value)}"
 
 
-def remedy_for_lists(a: Spec, b: Spec) -> str:
-    """The remedy for lists that cannot become one staged list; empty if these are not lists."""
+def remedy_for_containers(a: Spec, b: Spec) -> str:
+    """The remedy for lists that cannot become one staged list, and for dicts of different kinds; empty for others."""
+    if is_dict_spec(a) and is_dict_spec(b) and both_dicts(a, b) is None:
+        return f"Make it {_a(text_of_kind(_dict_of(a)))}, or {_a(text_of_kind(_dict_of(b)))}, everywhere."
     if not (is_list_spec(a) and is_list_spec(b)):
         return ""
     if both_lists(a, b) is None:
         return "Make it a list, or a deque with one maxlen, everywhere."
     return ("A list whose length changes in staged code holds numbers or tensors of one type, text, None, or structures"
             " of these.")
+
+
+def _dict_of(spec: Nested | Custom) -> Any:
+    return spec.like.empty if isinstance(spec, Custom) else spec.like
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiouAEIOU' else 'a'} {noun}"
 
 
 def kind_text(value: Any) -> str:
@@ -70,7 +80,8 @@ def kind_text(value: Any) -> str:
 def _nested_text(spec: Nested) -> str:
     children = [text(child) for child in spec.children]
     if isinstance(spec.like, dict):
-        return "{" + ", ".join(f"{text_of_key(k)}: {c}" for k, c in zip(spec.keys, children, strict=True)) + "}"
+        items = ", ".join(f"{text_of_key(k)}: {c}" for k, c in zip(spec.keys, children, strict=True))
+        return f"{{{items}}}" if type(spec.like) is dict else f"{text_of_kind(spec.like)}({{{items}}})"
     if isinstance(spec.like, list):
         return "[" + ", ".join(children) + "]"
     if isinstance(spec.like, deque):

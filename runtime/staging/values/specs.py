@@ -21,7 +21,7 @@ from runtime.staging.values.select import Select, alternatives_of, choose, same_
 
 __all__ = [
     "BY_VALUE", "TEXT", "Cells", "ChosenText", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec",
-    "Static", "kind_of_list", "type_of", "value_of",
+    "Static", "kind_of_container", "type_of", "value_of",
 ]
 
 
@@ -60,7 +60,7 @@ class Nested:
 
     def alike(self, other: Nested) -> bool:
         return type(self.like) is type(other.like) and self.keys == other.keys and (
-            kind_of_list(self.like) == kind_of_list(other.like))
+            kind_of_container(self.like) == kind_of_container(other.like))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -84,8 +84,8 @@ class Custom:
             return self.kind is other.kind and self.like.classes == other.like.classes
         if isinstance(self.like, StagedArray) and not isinstance(self.like, ArrayCell):
             return self.kind is other.kind and self.like.alternatives == other.like.alternatives
-        return self.kind is other.kind and kind_of_list(self.like) == kind_of_list(other.like) and same_objects(
-            self.like, other.like) and same_layout(_structure(self), _structure(other))
+        return (self.kind is other.kind and kind_of_container(self.like) == kind_of_container(other.like)
+                and same_objects(self.like, other.like) and same_layout(_structure(self), _structure(other)))
 
     @property
     def kind(self) -> type:
@@ -120,9 +120,14 @@ class Variants:
         return [index, *[known.get(cls, UNBOUND) for cls in self.classes]]
 
 
-def kind_of_list(like: Any) -> tuple[type, int | None] | None:
-    """The class of a list or deque, and its `maxlen`; None for other values."""
+def kind_of_container(like: Any) -> tuple[type, Any] | None:
+    """The class of a list, deque or dict, and its `maxlen` or default factory (of a function what it does, which is that
+    of all closures of one text); None for other values."""
     like = like.empty if isinstance(like, StagedItems) else like
+    if isinstance(like, dict):
+        factory = getattr(like, "default_factory", None)
+        code = getattr(factory, "__code__", None)
+        return type(like), factory if code is None else (code.co_code, code.co_consts, code.co_names, code.co_freevars)
     return (type(like), getattr(like, "maxlen", None)) if is_list(like) else None
 
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -110,6 +110,104 @@ def test_only_an_ordered_dict_has_a_first_item_to_take() -> None:
 
     with pytest.raises(TypeError, match="takes no keyword arguments"):
         rt.function(f)(rt.constant(3))
+
+
+# Classes of dicts
+
+def counted(n):
+    made = Counter()
+    for k in range(n):
+        made[k % 3] += 1
+    return made
+
+
+def counter_or_dict(n):
+    made = counted(n)
+    if n > 4:
+        return dict(made)
+    return made
+
+
+def ordered_or_dict(n):
+    made = OrderedDict()
+    for k in range(n):
+        made[k] = k
+    for _ in range(3):
+        if n > 4:
+            made = dict(made)
+    return made
+
+
+def known_items(n):
+    return {1: n} if n > 4 else Counter([1])
+
+
+def factories(n):
+    made = defaultdict(int) if n > 4 else defaultdict(list)
+    made[n] = 1
+    return made
+
+
+def recursive(n):
+    if n == 0:
+        return counted(n + 2)
+    made = dict(recursive(n - 1))
+    made[n] = 1
+    return made
+
+
+def elements(n):
+    made = []
+    for k in range(n):
+        if k % 2:
+            made.append(counted(k))
+        else:
+            made.append(dict(counted(k)))
+    return made
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize(("fn", "remedy"), [
+    (counter_or_dict, "Make it a dict, or a Counter, everywhere."),
+    (ordered_or_dict, "Make it a dict, or an OrderedDict, everywhere."),
+    (known_items, "Make it a dict, or a Counter, everywhere."),
+    (factories, "Make it a defaultdict of int, or a defaultdict of list, everywhere."),
+    (recursive, "Make it a Counter, or a dict, everywhere."),
+    (elements, "Make it a Counter, or a dict, everywhere.")])
+def test_dicts_of_two_classes_do_not_become_one(fn: Callable[..., Any], remedy: str, executor: str) -> None:
+    with pytest.raises(StagingError) as caught:
+        rt.function(fn, executor=executor)(rt.constant(6))
+    assert str(caught.value).endswith(remedy)
+
+
+def test_the_classes_of_dicts_are_told_in_messages() -> None:
+    with pytest.raises(StagingError) as caught:
+        rt.function(known_items)(rt.constant(6))
+    assert ("the value of this expression is {1: int32[]} if the condition holds (line "
+            in str(caught.value)) and "but Counter({1: the int 1}) if it does not" in str(caught.value)
+
+
+def factory_of_each_path(n):
+    made = defaultdict(lambda: 3)
+    for k in range(n):
+        made = defaultdict(lambda: 3)
+        made[k] += 1
+    return made[n] + len(made)
+
+
+def chosen_of_two_classes(n):
+    a, b = counted(n), dict(squares(n))
+    a[n], b[n] = 8, 9
+    return [a, b][n % 2]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("fn", [factory_of_each_path, chosen_of_two_classes])
+def test_dicts_keep_their_class(fn: Callable[..., Any], executor: str) -> None:
+    for n in (3, 4):
+        found, wanted = rt.function(fn, executor=executor)(rt.constant(n)), fn(n)
+        assert plain(found) == plain(wanted)
+        assert type(wanted) is int or type(found) is type(wanted)
 
 
 # Messages
