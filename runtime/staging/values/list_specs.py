@@ -37,14 +37,16 @@ def is_staged_spec(spec: Spec) -> TypeGuard[Custom]:
 
 def both_lists(a: Spec, b: Spec) -> tuple[Nested | Custom, Nested | Custom] | None:
     """The two specs, if of lists, or of deques with the same `maxlen`; else None."""
-    are_lists = is_list_spec(a) and is_list_spec(b) and kind_of_container(a.like) == kind_of_container(b.like)
-    return (a, b) if are_lists else None
+    if is_list_spec(a) and is_list_spec(b) and kind_of_container(a.like) == kind_of_container(b.like):
+        return a, b
+    return None
 
 
 def both_dicts(a: Spec, b: Spec) -> tuple[Nested | Custom, Nested | Custom] | None:
     """The two specs, if of dicts of the same class and default factory; else None."""
-    are_dicts = is_dict_spec(a) and is_dict_spec(b) and kind_of_container(a.like) == kind_of_container(b.like)
-    return (a, b) if are_dicts else None
+    if is_dict_spec(a) and is_dict_spec(b) and kind_of_container(a.like) == kind_of_container(b.like):
+        return a, b
+    return None
 
 
 def is_dict_spec(spec: Spec) -> TypeGuard[Nested | Custom]:

@@ -121,8 +121,8 @@ class Variants:
 
 
 def kind_of_container(like: Any) -> tuple[type, Any] | None:
-    """The class of a list, deque or dict, and its `maxlen` or default factory (of a function what it does, which is that
-    of all closures of one text); None for other values."""
+    """The class of a list, deque or dict, and its `maxlen` or default factory (of a function what it does, which is
+    that of all closures of one text); None for other values."""
     like = like.empty if isinstance(like, StagedItems) else like
     if isinstance(like, dict):
         factory = getattr(like, "default_factory", None)
