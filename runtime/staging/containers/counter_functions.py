@@ -11,7 +11,7 @@ from typing import Any, Final
 from autograph.backend import convert_file, has_staged_items
 from runtime.staging.values.iterables import stages
 
-__all__ = ["COUNTERS", "COUNTER_OPERATORS", "are_staged_counters"]
+__all__ = ["COUNTERS", "COUNTER_OPERATORS", "READ_COUNTS", "are_staged_counters", "has_staged_counts"]
 
 convert_file(__file__)
 
@@ -176,10 +176,17 @@ COUNTERS: Final[Mapping[Any, Callable[..., Any]]] = {
     dict.fromkeys: _fromkeys,
     **{getattr(Counter, f"__{name.strip('_')}__"): method for name, method in COUNTER_OPERATORS.items()}}
 """By function or class: its convertible replacement in traced functions."""
+READ_COUNTS: Final = frozenset({
+    Counter.most_common, Counter.elements, *[getattr(Counter, f"__{name.strip('_')}__") for name in COUNTER_OPERATORS]})
+"""Those of the functions that compare or repeat by the counts, where the others store and add them."""
+
+
+def has_staged_counts(x: Any) -> bool:
+    """Whether `x` is a counter of known items, of which the graph knows counts."""
+    return isinstance(x, Counter) and not has_staged_items(x) and stages(*dict.values(x))
 
 
 def are_staged_counters(*values: Any) -> bool:
     """Whether all of the values are counters, and the graph knows items or counts of some."""
     return all(isinstance(value, Counter) for value in values) and any(
-        has_staged_items(value) or stages(*dict.values(value))
-        for value in values)
+        has_staged_items(value) or has_staged_counts(value) for value in values)

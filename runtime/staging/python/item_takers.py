@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from autograph.backend import LISTS, operators
 from runtime.core.trace import current_graph
-from runtime.staging.containers.counter_functions import COUNTERS
+from runtime.staging.containers.counter_functions import COUNTERS, READ_COUNTS, has_staged_counts
 from runtime.staging.containers.iterator_functions import COUNT, ITERATORS, items_at
 from runtime.staging.python.statistics_module import STATISTICS_FUNCTIONS
 from runtime.staging.values.dict_keys import is_staged_key
@@ -49,7 +49,9 @@ def taking_items(fn: Any, python: Callable[..., Any]) -> Callable[..., Any]:
     if fn in STATISTICS_FUNCTIONS:
         return functools.partial(_of_data, _choosing(operators.call(STATISTICS_FUNCTIONS[fn]), python, _has_staged))
     if fn in COUNTERS:
-        return _choosing(operators.call(COUNTERS[fn]), python, lambda value: stages(value) or _has_staged(value))
+        reads = fn in READ_COUNTS
+        return _choosing(operators.call(COUNTERS[fn]), python, lambda value: stages(value) or _has_staged(value) or (
+            reads and has_staged_counts(value)))
     if fn is itertools.count:
         return lambda *args, **keywords: (python if current_graph() is None else COUNT)(*args, **keywords)
     if fn is itertools.tee:

@@ -61,6 +61,44 @@ def test_known_items_with_counts_of_the_graph(name: str, executor: str) -> None:
         assert plain(staged(rt.constant(n))) == plain(operated(n))
 
 
+class Tally(Counter):
+    def top(self):
+        return self.most_common(1)[0]
+
+
+def read(c, n):
+    return [c.most_common(1), c.most_common(2), c.most_common(), c.most_common(n), list(c.elements()), c.total(),
+            Counter.most_common(c, n=1), [key for key, _ in c.most_common(1)], c.__add__(Counter([1, 7]))]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("of", [
+    lambda c, n: read(c, n),
+    lambda c, n: Tally(c).top(),
+    lambda c, n: [c.update([2, n]), c.subtract({1: n}), type(c.copy()) is Counter, c][-1]])
+def test_methods_of_known_items_with_counts_of_the_graph(of: Callable[[Any, Any], Any], executor: str) -> None:
+    def called(n):
+        c = Counter([1, 2, 2])
+        c[2] += n
+        return of(c, n)
+
+    staged = rt.function(called, executor=executor)
+    for n in (1, 0, -1, -5):
+        assert plain(staged(rt.constant(n))) == plain(called(n))
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_the_most_common_of_known_texts(executor: str) -> None:
+    def called(n):
+        c = Counter("abb")
+        c["b"] += n
+        return c.most_common(1)[0][0], c.most_common(2)
+
+    staged = rt.function(called, executor=executor)
+    for n in (1, -1, -5):
+        assert plain(staged(rt.constant(n))) == plain(called(n))
+
+
 def in_place(a, b):
     c = d = Counter(a)
     c -= Counter(b)
