@@ -75,7 +75,7 @@ from runtime.staging.containers.sequence_methods import (
     put_slice,
     take_out_slice,
 )
-from runtime.staging.containers.settled_keys import settle_keys
+from runtime.staging.containers.settled_keys import settle_keys, settle_names
 from runtime.staging.containers.unpacking import parts_of
 from runtime.staging.control.caught_errors import is_caught
 from runtime.staging.control.cond import stage_cond, stage_logical
@@ -386,7 +386,8 @@ class Staging:
         if part == "value":
             _check_read(value)
         elif part == "keys":
-            settle_keys(value, words=False)
+            if not settle_names(value):
+                settle_keys(value, words=False)
         elif part == "attributes":
             check_attributes(value)
         else:

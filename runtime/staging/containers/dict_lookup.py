@@ -39,7 +39,7 @@ from runtime.ops.gather import gather
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, where
 from runtime.ops.shape import stack
 from runtime.staging.containers.sequence_methods import method_of_sequence
-from runtime.staging.containers.settled_keys import become_table, settle_keys, settle_order, table_spec
+from runtime.staging.containers.settled_keys import become_table, settle_keys, settle_names, settle_order, table_spec
 from runtime.staging.values import dict_presence
 from runtime.staging.values.container_arenas import readable
 from runtime.staging.values.dict import StagedDict
@@ -211,6 +211,12 @@ _CHANGING: Final = MUTATORS | {"move_to_end", "__setitem__", "__delitem__"}
 """The methods of a dict that change it."""
 
 
+_WITHOUT_KEYS: Final = frozenset({
+    "__contains__", "__delitem__", "__getitem__", "__len__", "__setitem__", "clear", "copy", "fromkeys", "get", "pop",
+    "setdefault"})
+"""The methods of a dict that ask for no keys but one."""
+
+
 def _called_by_reference(mapping: Any, name: str, *args: Any, **keywords: Any) -> Any:
     """Call a method of a dict by reference."""
     if name not in _CHANGING:
@@ -228,6 +234,8 @@ def method_of_dict(fn: Any) -> Any:
         return functools.partial(_update, fn.__self__, found)
     if has_staged_items(fn.__self__):
         return method_of_sequence(fn)
+    if fn.__name__ not in _WITHOUT_KEYS and type(fn.__self__) in DICTS and settle_names(fn.__self__):
+        return operators.call(getattr(fn.__self__, fn.__name__))
     if staged is None or type(fn.__self__) not in DICTS:
         return found
 

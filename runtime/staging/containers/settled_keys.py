@@ -16,7 +16,7 @@ from runtime.staging.values.dict import StagedDict, empty_dict_like
 from runtime.staging.values.dict_keys import certain, settled_key
 from runtime.staging.values.lattice import Conflict, Custom, Nested, leaf_types
 
-__all__ = ["become_table", "settle_keys", "settle_order", "table_spec"]
+__all__ = ["become_table", "settle_keys", "settle_names", "settle_order", "table_spec"]
 
 
 def settle_keys(mapping: Any, words: bool = True) -> bool:
@@ -39,10 +39,27 @@ def settle_order(mapping: dict[Any, Any], key: Any) -> bool:
     """Where a known key is set: convert a dict to a hash table in the graph if that may put the key behind others,
     since only the graph knows which of them are there. Returns whether that was done: if it is possible, and the values
     are no tensors with axes, whose shapes a table would lose."""
-    if dict_presence.bound_of(mapping, key) is None or next(reversed(mapping)) == key or any(
-            map(_has_axes, items_in(mapping))):
+    if dict_presence.bound_of(mapping, key) is None or next(reversed(mapping)) == key:
         return False
-    if not dict.__getitem__(mapping, key).presence.name.endswith("]"):  # an attribute, in the `__dict__` of an object
+    return _become_table_of_names(mapping, dict.__getitem__(mapping, key))
+
+
+def settle_names(mapping: Any) -> bool:
+    """Where all keys are asked for: convert a dict with text as keys, which may be names of a known number of values,
+    to a hash table in the graph if only the graph knows which of them are there. Returns whether that was done: if it
+    is possible, and the values are no tensors with axes, whose shapes a table would lose."""
+    if type(mapping) not in DICTS or not dict_presence.is_uncertain(mapping):
+        return False
+    uncertain = [value for key, value in dict.items(mapping) if dict_presence.bound_of(mapping, key) is not None]
+    return _become_table_of_names(mapping, uncertain[0])
+
+
+def _become_table_of_names(mapping: dict[Any, Any], uncertain: Any) -> bool:
+    """Convert a dict to a hash table in the graph, if that loses no shapes of values. `uncertain`: the value of a key
+    that may not be there. Returns whether that was done."""
+    if any(map(_has_axes, items_in(mapping))):
+        return False
+    if not uncertain.presence.name.endswith("]"):  # an attribute, in the `__dict__` of an object
         return False
     spec = _spec_of_items(mapping)
     if spec is not None:
