@@ -429,6 +429,9 @@ class _Dict(Select):
     def length(self) -> Any:
         return _length(self)
 
+    def __truth__(self) -> Any:
+        return _length(self) != 0
+
     def __len__(self) -> Any:
         return _length(self)
 

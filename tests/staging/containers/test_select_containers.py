@@ -245,3 +245,39 @@ def test_sets_and_dicts(fn: Callable[..., Any], among: Any, executor: str) -> No
     staged = rt.function(fn, executor=executor)
     for k in (1, 2):
         assert plain(staged(among, rt.constant(k))) == fn(copy.deepcopy(among), k)
+
+
+def truth_by_key(dicts, k):
+    found = dicts[k % 2]
+    if not found:
+        return 0, not found, bool(found), len(found), dicts
+    assert found
+    return (2 if found and k > 0 else 3), not found, bool(found), max(found.values()), dicts
+
+
+def emptied(dicts, k):
+    count = 0
+    while dicts[k % 2]:
+        dicts[k % 2].clear()
+        count += 1
+    return count, dicts
+
+
+def extended_if_any(dicts, k):
+    dicts[1]["q"] = k
+    chosen = dicts[0] if k > 1 else dicts[1]
+    if chosen:
+        chosen["z"] = 3
+    return len(chosen), dicts
+
+
+@executors
+@pytest.mark.parametrize("fn", [truth_by_key, emptied, extended_if_any])
+@pytest.mark.parametrize("of", [dict, collections.Counter, collections.OrderedDict])
+def test_the_truth_of_one_of_several_dicts(of: Any, fn: Callable[..., Any], executor: str) -> None:
+    def called(k):  # type: ignore[no-untyped-def]
+        return fn([of({"x": 1, "y": 2}), of()], k)
+
+    staged = rt.function(called, executor=executor)
+    for k in (1, 2):
+        assert plain(staged(rt.constant(k))) == plain(called(k))
