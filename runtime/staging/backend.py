@@ -200,8 +200,9 @@ class Staging:
     def iterating(self, iterable: Any) -> AbstractContextManager[Sequence[Any]]:
         if is_list(iterable):
             return in_use(iterable)
-        return nullcontext(iterable.containers() if isinstance(iterable, (Lazy, View)) else (
-            (iterable,) if has_staged_items(iterable) else ()))
+        if isinstance(iterable, (Lazy, View)):
+            return nullcontext(iterable.containers())
+        return nullcontext((iterable,) if has_staged_items(iterable) or isinstance(iterable, Select) else ())
 
     def mutable_values(self) -> list[Any]:
         return [*live_objects(current_graph()), *tracked_elements(), *lists_of_arenas(), *memos()]

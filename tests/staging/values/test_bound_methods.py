@@ -85,9 +85,59 @@ def in_a_tuple(n):
     return xs
 
 
+def in_chosen_lists(n):
+    a, b = [0], []
+    calls = {"odd": [a.append], "even": [b.append, a.append]}
+    for f in calls["odd" if n % 2 else "even"]:
+        f(7)
+    for i in range(n):
+        for f in calls["odd" if i % 2 else "even"]:
+            f(i)
+    return a, b
+
+
+def closures_in_chosen_lists(n):
+    a, b = [0], {}
+
+    def note(x):
+        a.append(x)
+
+    def count(x):
+        b[x % 3] = b.get(x % 3, 0) + 1
+
+    calls = [[note], [count, note], []]
+    for i in range(n + 3):
+        for f in calls[i % 3]:
+            f(i)
+    return a, b
+
+
+class Events:
+    def __init__(self):
+        self.listeners = {}
+
+    def on(self, key, listener):
+        self.listeners.setdefault(key, []).append(listener)
+
+    def emit(self, key, x):
+        for listener in self.listeners.get(key, []):
+            listener(x)
+
+
+def of_listeners(n):
+    events, seen, others = Events(), [], [1]
+    events.on("a", seen.append)
+    events.on("b", others.append)
+    events.on("b", seen.append)
+    for i in range(n):
+        events.emit("a" if i % 2 else "b", i)
+    return seen, others
+
+
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("program", [
-    in_a_loop, in_branches, that_compare, of_a_dict, of_a_closure, of_an_attribute, in_a_tuple,
+    in_a_loop, in_branches, that_compare, of_a_dict, of_a_closure, of_an_attribute, in_a_tuple, in_chosen_lists,
+    closures_in_chosen_lists, of_listeners,
 ], ids=lambda fn: fn.__name__)
 def test_programs(program: Callable[..., Any], executor: str) -> None:
     staged = on(executor, program)
