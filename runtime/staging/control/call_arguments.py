@@ -9,10 +9,11 @@ from typing import Any, Final
 from autograph.backend import LISTS, has_staged_items
 from runtime.core import pytree
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
+from runtime.core.trace import convert_to_tensor
 from runtime.core.types import ListType, TensorType, Type
 from runtime.numpy.array_objects import ArrayCell, ArrayView, StagedArray
 
-__all__ = ["ARRAY", "TENSOR", "Argument", "Arguments", "mark", "packed", "strong"]
+__all__ = ["ARRAY", "TENSOR", "Argument", "Arguments", "in_place_of", "mark", "packed", "strong"]
 
 TENSOR: Final = object()
 """Stands for a tensor in the structure of a result."""
@@ -94,6 +95,17 @@ class Arguments:
 
         args, kwargs = self.passed
         return new(args), new(kwargs), made, arrays
+
+
+def in_place_of(x: Any, tensor: Any) -> Any:
+    """The number `x` as a scalar of the dtype of `tensor`, if that is a scalar tensor whose dtype can represent it."""
+    if type(x) not in (int, float) or type(tensor) not in (EagerTensor, GraphTensor) or tensor.type.shape != ():
+        return x
+    dtype = tensor.dtype
+    if dtype.is_integer and type(x) is int:
+        least, most = dtype.limits
+        return convert_to_tensor(x, dtype) if least <= x <= most else x
+    return convert_to_tensor(x, dtype) if dtype.is_floating else x
 
 
 def mark(x: Any, arrays: Sequence[ArrayCell]) -> Any:

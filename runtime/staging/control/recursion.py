@@ -39,13 +39,13 @@ from runtime.core.object_mode import reached_by_call, want_references
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
 from runtime.core.routine import Routine
-from runtime.core.tensor import EagerTensor, GraphTensor
-from runtime.core.trace import add_input, apply, capture, convert_to_tensor, current_graph, tracing, watching, wrap
+from runtime.core.text import Text
+from runtime.core.trace import add_input, apply, capture, current_graph, tracing, watching, wrap
 from runtime.core.types import ListType, Type, join_types
 from runtime.numpy.array_objects import StagedArray
 from runtime.ops.control import CALL, COND
 from runtime.staging.containers.cached_functions import CACHED, cached_call, wrapped_by
-from runtime.staging.control.call_arguments import ARRAY, TENSOR, Argument, Arguments, mark, packed, strong
+from runtime.staging.control.call_arguments import ARRAY, TENSOR, Argument, Arguments, in_place_of, mark, packed, strong
 from runtime.staging.control.repeated_calls import RepeatedCalls
 from runtime.staging.control.routine_graphs import (
     EndlessError,
@@ -416,19 +416,8 @@ def _generalised(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
     names = fn.__code__.co_varnames[:fn.__code__.co_argcount]
     before, named = outer.passed
     known = {**dict(zip(names, before)), **named}
-    return (*(_in_place_of(x, known.get(name)) for name, x in zip(names, args)), *args[len(names):]), {
-        name: _in_place_of(x, known.get(name)) for name, x in kwargs.items()}
-
-
-def _in_place_of(x: Any, tensor: Any) -> Any:
-    """The number `x` as a scalar of the dtype of `tensor`, if that is a scalar tensor whose dtype can represent it."""
-    if type(x) not in (int, float) or type(tensor) not in (EagerTensor, GraphTensor) or tensor.type.shape != ():
-        return x
-    dtype = tensor.dtype
-    if dtype.is_integer and type(x) is int:
-        least, most = dtype.limits
-        return convert_to_tensor(x, dtype) if least <= x <= most else x
-    return convert_to_tensor(x, dtype) if dtype.is_floating else x
+    return (*(in_place_of(x, known.get(name)) for name, x in zip(names, args)), *args[len(names):]), {
+        name: in_place_of(x, known.get(name)) for name, x in kwargs.items()}
 
 
 def _known(fn: Any, arguments: Arguments, here: Graph) -> _Activation | None:
@@ -551,6 +540,11 @@ def _result(call: _Activation, x: Any) -> Any:
     """A result as a tensor or graph list; Python numbers stay weak, to adapt to other results."""
     graph = current_graph()
     assert graph is not None
+    if isinstance(x, Text):
+        _widen(call)
+        raise staging_error(
+            f"{call.fn.__name__!r}, which calls itself where a tensor decides, but not by its name, returns text with "
+            "the value of a tensor in it", "Let it call itself by its name, or return numbers.")
     try:
         return wrap(capture(graph, x))
     except StagingError:

@@ -74,6 +74,7 @@ from runtime.staging.values.lattice import (
     Nested,
     Spec,
     as_loop_state,
+    as_outputs,
     describe,
     join,
     leaf_types,
@@ -282,7 +283,8 @@ class WidenedRoutine:
         spec = by_reference(describe(found[0]), known)
         old = self.result
         try:
-            self.result = as_loop_state(spec) if old is None else join(old, spec, CellJoin((), ()))
+            self.result = as_loop_state(as_outputs(spec, graph)) if old is None else join(
+                old, spec, CellJoin((), ()))
         except Conflict:  # one of several lists on one path, and a new one on another
             assert old is not None
             self.result = joined_specs(contents_of_references(old), contents_of_references(spec),

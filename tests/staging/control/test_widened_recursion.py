@@ -678,6 +678,91 @@ def undoes_in_turn():
     return lambda n: Walk().even(n)
 
 
+DIGITS = "zero one two three four five six seven eight nine".split()
+
+
+@program((-94,), (5,), (3141,))
+def joins_words():
+    def words(n):
+        if n < 0:
+            return "minus " + words(-n)
+        if n < 10:
+            return DIGITS[n]
+        return DIGITS[n % 10] + words(n // 10)
+
+    return words
+
+
+@program((94,), (5,), (90,))
+def begins_with_one_text():
+    def marks(n):
+        if n < 10:
+            return "x"
+        text = "y"
+        if n % 10:
+            text += marks(n // 10)
+        return text
+
+    return marks
+
+
+@program((3,), (0,))
+def texts_in_a_loop():
+    def tree(n):
+        text = ""
+        for i in range(n):
+            text += f"({tree(i)}{i})"
+        return text
+
+    return tree
+
+
+@program((94,), (0,))
+def text_or_none():
+    def halves(n):
+        if n < 1:
+            return None
+        rest = halves(n // 2)
+        return f"{n}" if rest is None else rest + f",{n}"
+
+    return halves
+
+
+@program((94,), (5,))
+def text_in_a_tuple_and_a_dict():
+    def parts(n):
+        if n < 10:
+            return n, {"word": DIGITS[n]}
+        total, found = parts(n // 10)
+        last, other = parts(n % 10)
+        return total + last, {"word": found["word"] + " " + other["word"]}
+
+    return parts
+
+
+@program((94,), (5,))
+def asks_a_text_of_a_call():
+    def words(n):
+        return DIGITS[n] if n < 10 else DIGITS[n % 10] + words(n // 10)
+
+    def f(n):
+        text = words(n)
+        return text == "fournine", len(text), text[0]
+
+    return f
+
+
+@program((5,), (4,), (0,))
+def texts_in_turn():
+    def even(n):
+        return "e" if n < 1 else DIGITS[n % 10] + odd(n - 1)
+
+    def odd(n):
+        return "o" if n < 1 else even(n - 1) + f"{n}"
+
+    return even
+
+
 class Board:
     """A game: players take numbers from a row in turns, and want the larger sum of those in odd places."""
 
@@ -1016,7 +1101,15 @@ def changes_a_list_that_the_first_call_has_twice(n):
     return go(n, 1, a, b)
 
 
+def text_of_a_function_that_gets_itself(n):
+    def words(f, k):
+        return DIGITS[k] if k < 10 else f(f, k // 10) + f(f, k % 10)
+
+    return words(words, n)
+
+
 @pytest.mark.parametrize(("function", "text"), [
+    (text_of_a_function_that_gets_itself, "calls itself where a tensor decides, but not by its name, returns text"),
     (returns_its_argument_or_a_new_list, "is the same list here as another name is known only when the graph runs"),
     (puts_a_list_that_others_have_into_a_list, "puts a list into a list while other names lead to it"),
     (raises_what_is_caught, "may raise what a `try` around this call catches"),
