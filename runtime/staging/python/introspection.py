@@ -39,6 +39,7 @@ from runtime.staging.values.select import (
     tested,
     unknown,
 )
+from runtime.staging.values.set import JoinedSet
 from runtime.staging.values.strings import text_among
 
 __all__ = [
@@ -158,6 +159,7 @@ def is_same(value: Any, other: Any) -> Any:
     if value is other:
         return True
     _check_arrays(value, other)
+    _check_sets(value, other)
     if isinstance(value, Reference):
         return same_reference(value, other)
     if is_reference(value):
@@ -190,6 +192,15 @@ def _check_arrays(value: Any, other: Any) -> None:
         need_objects(error)
         if any(isinstance(x, JoinedArray) for x in (value, other)):
             raise error
+
+
+def _check_sets(value: Any, other: Any) -> None:
+    """StagingError for the identity of a set that may be one from before the call, which `other` may be, too."""
+    both = [{*map(id, x.originals)} if isinstance(x, JoinedSet) else {id(x)} for x in (value, other)]
+    if JoinedSet in (type(value), type(other)) and not both[0].isdisjoint(both[1]):
+        raise staging_error(
+            "whether two names have one set is asked here (`is`), and that is known only when the graph runs",
+            "Compare their items (`==`), or keep a number or bool that says which one it is.")
 
 
 def _is_content(value: Any, other: Any) -> Any:

@@ -27,6 +27,7 @@ from runtime.staging.values.lattice import Origins
 from runtime.staging.values.open_bodies import Bodies, contents_of
 from runtime.staging.values.optional import MaybeObject
 from runtime.staging.values.select import Select, alternatives_of
+from runtime.staging.values.set import JoinedSet
 
 __all__ = [
     "BodyEnd", "Place", "Point", "aliases_after_errors", "assigned_values", "surely", "unified", "with_contents",
@@ -145,8 +146,9 @@ def assigned_values(
 ) -> list[Any]:
     """The values that a statement assigns to its variables in place of `init`, with original containers where the
     variable must refer to them; records may-alias pairs at the `ends` of the paths through the statement."""
-    values = [with_contents(value, {place: content for place in contents_of(value)
-                                    if (content := surely(i, place, ends)) is not None})
+    values = [with_contents(value, {place: content for place, made in contents_of(value).items()
+                                    if not isinstance(made, JoinedSet)  # which may be one of Python's at an end
+                                    and (content := surely(i, place, ends)) is not None})
               for i, value in enumerate(values)]
     contents = list(map(contents_of, values))
     earlier = list(map(contents_of, init))

@@ -105,9 +105,8 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
             leaves = spec.like.leaves_of(value)
         elif isinstance(spec.like, (SelectedArray, SelectedOrNew)):
             leaves = spec.like.leaves_of(value, (origins or {}).get(id(value), (None, value))[1])
-        elif isinstance(value, StagedSet):
-            types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
-            leaves = [*value.with_types(types[2:])] if value.leaves or types else []
+        elif isinstance(spec.like, StagedSet):
+            leaves = _set_leaves(spec, value)
         elif is_reference(value):
             leaves = value[0].__leaves__()
         elif isinstance(spec.like, JoinedArray):
@@ -120,6 +119,14 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
                 leaves = _widened(spec, value[0].structure, leaves)
         for child, leaf in zip(spec.children, leaves, strict=True):
             yield from lower(child, leaf, origins)
+
+
+def _set_leaves(spec: Custom, value: Any) -> list[ListValue]:
+    """The leaves of a staged set, or of one of Python's, as those of `spec`."""
+    types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
+    if not isinstance(value, StagedSet):
+        return [*spec.like.holding(value, types[2:])]
+    return [*value.with_types(types[2:])] if value.leaves or types else []
 
 
 def _widened(spec: Custom, structure: Any, leaves: Sequence[ListValue]) -> list[ListValue]:

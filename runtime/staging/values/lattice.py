@@ -61,7 +61,7 @@ from runtime.staging.values.enum_members import is_member
 from runtime.staging.values.list_specs import both_dicts, both_lists, is_container_reference
 from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select, alternatives_of, one_of_both
-from runtime.staging.values.set import StagedSet
+from runtime.staging.values.set_join import join_sets
 from runtime.staging.values.spec_text import Conflict, contents_of_array, kind_text, remedy_for_containers, text
 from runtime.staging.values.specs import (
     BY_VALUE,
@@ -339,10 +339,9 @@ def _join_leaves(a: Spec, b: Spec) -> Spec:
 
 
 def _join_arrays_or_sets(a: Spec, b: Spec) -> Spec | None:
-    """The join of different views, of a view and an array, of an array and a tensor, or of sets one of which never had
-    an item; None for others."""
+    """The join of different views, of a view and an array, of an array and a tensor, or of sets; None for others."""
     if not (is_array(a) or is_array(b)):
-        return _join_sets(a, b)
+        return join_sets(a, b)
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and not isinstance(a.like, JoinedArray):
         if isinstance(b.like, ArrayCell) and b.like.refusal is not None and a.like.refusal is None:
             return join(b, a)
@@ -361,20 +360,6 @@ def _join_layouts(a: Custom, b: Custom) -> Spec | None:
         return None
     like = a.like.without_layout()
     return join(dataclasses.replace(a, like=like), dataclasses.replace(b, like=like))
-
-
-def _join_sets(a: Spec, b: Spec) -> Spec | None:
-    """The join of a set that never had an item with another; None for others. Conflict if the items' structures
-    differ."""
-    if not (isinstance(a, Custom) and isinstance(b, Custom) and isinstance(a.like, StagedSet) and a.kind is b.kind):
-        return None
-    if a.children and b.children:
-        if a.like.structure != b.like.structure:
-            raise Conflict(a, b)
-        return None
-    full = a if a.children else b
-    types = [leaf_type(child) for child in full.children]
-    return Custom(full.like, tuple([Leaf(type) for type in types if type is not None]), target_of(a, b))
 
 
 def _memories(spec: Spec) -> frozenset[Memory]:

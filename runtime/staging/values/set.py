@@ -21,6 +21,7 @@ from runtime.core.types import TensorType
 from runtime.ops.effects import raise_unless
 from runtime.ops.lists import ListValue
 from runtime.ops.logic import greater, logical_and, not_equal
+from runtime.staging.values.any_order import listed_in_any_order, refuse_order
 from runtime.staging.values.dict import View
 from runtime.staging.values.dict_keys import (
     entry_of,
@@ -36,7 +37,7 @@ from runtime.staging.values.dict_keys import (
     structure_with,
 )
 from runtime.staging.values.dict_presence import check_keys
-from runtime.staging.values.element_layout import has_layouts
+from runtime.staging.values.element_layout import has_layouts, same_layout
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.hash_table import Table
 from runtime.staging.values.iterables import Counted, Staged, stages, view_of
@@ -44,7 +45,8 @@ from runtime.staging.values.list import StagedList, branch
 from runtime.staging.values.list_elements import following
 from runtime.staging.values.record_list import StagedRecords
 
-__all__ = ["StagedFrozenSet", "StagedSet", "frozenset_of", "method_of_set", "refuse_set", "set_comp", "set_of"]
+__all__ = [
+    "JoinedSet", "StagedFrozenSet", "StagedSet", "frozenset_of", "method_of_set", "refuse_set", "set_comp", "set_of"]
 
 
 class StagedSet(Staged):
@@ -75,6 +77,12 @@ class StagedSet(Staged):
     def with_types(self, types: Sequence[TensorType]) -> Sequence[ListValue]:
         """The leaves, for items whose leaves have these types; an empty table for a set that never had an item."""
         return self.leaves or Table.empty(types, ()).leaves
+
+    def holding(self, items: Iterable[Any], types: Sequence[TensorType]) -> Sequence[ListValue]:
+        """The leaves of a set of other items, of Python's, alike those of this one; their leaves have these types."""
+        made = StagedSet(Table.empty(types, ()).leaves, self.structure) if types else StagedSet()
+        StagedSet.update(made, items)
+        return made.leaves
 
     def in_any_order(self) -> Any:
         """A list of the items, in insertion order: for uses that do not depend on the order."""
@@ -256,7 +264,52 @@ class StagedFrozenSet(StagedSet):
     __stands_for__ = frozenset  # type: ignore[assignment]
 
 
-StagedSet.__name__, StagedFrozenSet.__name__ = "set", "frozenset"  # the names in messages
+class JoinedSet(StagedSet):
+    """A set that, on some paths through a staged statement, is one from before the call. It can be read as long as
+    those sets, `originals`, do not change."""
+
+    __slots__ = ("_before", "_leaves")
+
+    def __init__(self, leaves: Sequence[ListValue], structure: Any, originals: Iterable[Any]) -> None:
+        self._leaves, self.structure = tuple(leaves), structure
+        self._before = [(one, frozenset(one)) for one in {id(one): one for one in originals}.values()]
+
+    @property
+    def originals(self) -> list[Any]:
+        return [one for one, _ in self._before]
+
+    def __is_like__(self, other: JoinedSet) -> bool:
+        """Whether the other has items of the same structure, and may be one of the same sets."""
+        return same_layout(self.structure, other.structure) and (
+            {*map(id, self.originals)} == {*map(id, other.originals)})
+
+    @property
+    def leaves(self) -> tuple[ListValue, ...]:
+        if any(one != before for one, before in self._before):
+            self._refuse_change()
+        return self._leaves
+
+    @leaves.setter
+    def leaves(self, leaves: Sequence[ListValue]) -> NoReturn:
+        self._refuse_change()
+
+    def _refuse_change(self) -> NoReturn:
+        raise staging_error(
+            "a set is changed that may be one from before the call or another one: that depends on the way through a"
+            " staged statement, which is known only when the graph runs",
+            "Give each name a set of its own: s = set(s).")
+
+    def __rebuild__(self, leaves: Sequence[ListValue]) -> JoinedSet:
+        return JoinedSet(leaves, self.structure, self.originals)
+
+    def __become__(self, leaves: Sequence[ListValue]) -> None:
+        self._leaves = tuple(leaves)
+
+    def copy(self) -> StagedSet:
+        return StagedSet(self.leaves, self.structure)
+
+
+StagedSet.__name__, StagedFrozenSet.__name__, JoinedSet.__name__ = "set", "frozenset", "set"  # the names in messages
 _SETS: Final = (set, frozenset, StagedSet)
 
 
@@ -312,11 +365,6 @@ def _refuse(what: str) -> NoReturn:
     raise staging_error(f"{what} is known only when the graph runs", "Ask in converted code.")
 
 
-def refuse_order() -> NoReturn:
-    raise staging_error("the order of a set whose items only the graph knows is not that of Python's set",
-                        "Use sorted(s); or a dict with the items as keys, which are in the order of their addition.")
-
-
 def _length(x: Any) -> Any:
     return x.length if isinstance(x, StagedSet) else len(x)
 
@@ -345,7 +393,8 @@ def _add_if(made: StagedSet, bit: Any, item: Any) -> None:
 
 def _common(items: StagedSet, among: StagedSet) -> StagedSet:
     """The intersection with another set."""
-    kept = type(items)((), items.structure)
+    kept = items.copy()
+    kept.leaves = ()
     _each(kept, items, lambda made, item: _add_if(made, among.contains(item), item))
     return kept
 
@@ -383,7 +432,7 @@ def set_of(items: Iterable[Any] = (), /) -> Any:
     if stages(items):
         if not sets_are_staged():
             refuse_set()
-        return _with_items(items)
+        return _with_items(_of_set(items))
     if type(items) in keyed:
         check_keys(items)
     found = [*items]
@@ -400,12 +449,21 @@ def frozenset_of(items: Iterable[Any] = (), /) -> Any:
         return StagedFrozenSet(items.leaves, items.structure)
     if type(items) in keyed:
         check_keys(items)
-    found = items if stages(items) else [*items]
+    found = _of_set(items) if stages(items) else [*items]
     if not (stages(items) or any(map(_is_tensor, found))):
         return frozenset(found)
     made = StagedFrozenSet()
     StagedSet.update(made, found)
     return made
+
+
+def _of_set(items: Any) -> Any:
+    """The items of a generator over a set as a list, in any order; other iterables as they are."""
+    if isinstance(items, StagedGenerator) and isinstance(items.clause.iterable, StagedSet):
+        clause = items.use()
+        if isinstance(clause.iterable, StagedSet):
+            return listed_in_any_order(clause, clause.iterable.in_any_order())
+    return items
 
 
 def _is_tensor(item: Any) -> bool:
@@ -415,7 +473,9 @@ def _is_tensor(item: Any) -> bool:
 
 def set_comp(clause: Clause) -> Any:
     """The set of the items of a comprehension."""
-    return set_of(operators.list_comp(*clause))
+    if not isinstance(clause.iterable, StagedSet):
+        return set_of(operators.list_comp(*clause))
+    return set_of(listed_in_any_order(clause, clause.iterable.in_any_order()))
 
 
 def method_of_set(fn: Any, python: Callable[..., Any]) -> Callable[..., Any]:

@@ -82,6 +82,8 @@ class Custom:
     def alike(self, other: Custom) -> bool:
         if isinstance(self.like, Variants) or isinstance(other.like, Variants):
             return self.kind is other.kind and self.like.classes == other.like.classes
+        if hasattr(self.kind, "__is_like__"):
+            return self.kind is other.kind and self.like.__is_like__(other.like)
         if isinstance(self.like, StagedArray) and not isinstance(self.like, ArrayCell):
             return self.kind is other.kind and self.like.alternatives == other.like.alternatives
         return (self.kind is other.kind and kind_of_container(self.like) == kind_of_container(other.like)

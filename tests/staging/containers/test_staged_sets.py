@@ -408,3 +408,142 @@ def takes_out(xs):
     s = set(xs)
     s.remove(1000)
     return len(s)
+
+
+def moved_by_one(cells, n):
+    for _ in range(n):
+        cells = {p + 1 for p in cells}
+    return sorted(cells), len(cells)
+
+
+def neighbours(cells, n):
+    for _ in range(n):
+        cells = {(x + dx, y) for x, y in cells for dx in (0, 1) if x + y < n}
+    return sorted(cells), (1, 2) in cells
+
+
+def by_operators(cells, n):
+    for i in range(n):
+        cells = cells | {i}
+    for i in range(n - 1):
+        cells = cells - {i}
+    return cells, bool(cells), cells == {1}, cells & {0, 7}
+
+
+def by_frontier(frontier, n):
+    seen = set()
+    while frontier:
+        seen |= frontier
+        frontier = {x + 1 for x in frontier if x < n}
+    return sorted(seen), len(frontier)
+
+
+def from_a_generator(cells, n):
+    cells = set(cells)
+    for _ in range(n):
+        cells = set(p * 2 for p in cells if p - 1 not in cells)
+    return sorted(cells)
+
+
+def in_a_branch(cells, n):
+    other = cells
+    if n > 1:
+        other = {n}
+    if n > 2:
+        other = cells
+    return sorted(other), sorted(cells)
+
+
+def of_frozensets(cells, n):
+    for i in range(n):
+        cells = cells | {i}
+    return sorted(cells)
+
+
+def copied_then_changed(cells, n):
+    for i in range(n):
+        cells = cells | {i}
+    cells = set(cells)
+    cells.add(100)
+    return sorted(cells)
+
+
+REBOUND = [(program, (items, n)) for program, items in (
+    (moved_by_one, {1, 2}), (neighbours, {(0, 1), (1, 1)}), (by_operators, {1, 7}), (by_frontier, {1, 4}),
+    (by_frontier, set()), (from_a_generator, {1, 2, 5}), (in_a_branch, {7}), (of_frozensets, frozenset({3, 4})),
+    (copied_then_changed, {5})) for n in range(4)]
+
+
+@pytest.mark.parametrize("program, args", REBOUND, ids=[f"{fn.__name__}-{args[1]}" for fn, args in REBOUND])
+def test_rebound_from_an_argument(program: Any, args: tuple[Any, ...]) -> None:
+    want = program(*copy.deepcopy(args))
+    for traced in on_both(program).values():
+        given = copy.deepcopy(args[0])
+        assert plain(traced(given, rt.constant(args[1]))) == want
+        assert given == args[0]
+
+
+def changes_what_may_be_the_argument(cells, n):
+    for i in range(n):
+        cells = cells | {i}
+    cells.add(100)
+    return sorted(cells)
+
+
+def changes_the_argument(cells, n):
+    new = cells
+    for i in range(n):
+        new = new | {i}
+    cells.add(100)
+    return sorted(new)
+
+
+def changes_what_it_may_have_been(cells, n):
+    new = kept = {n}
+    for _ in range(n):
+        new = cells
+    kept.add(5)
+    return sorted(new)
+
+
+def asks_for_its_identity(cells, n):
+    new = cells
+    for i in range(n):
+        new = new | {i}
+    return new is cells
+
+
+def other_items(cells, n):
+    for _ in range(n):
+        cells = {(x, x) for x in cells}
+    return len(cells)
+
+
+def prints_in_a_comprehension(cells, n):
+    made = {shown(x) for x in set(cells) | {n}}
+    return len(made)
+
+
+def shown(x):
+    print(x)
+    return x
+
+
+def appends_in_a_comprehension(cells, n):
+    found = []
+    made = {found.append(x) or x for x in set(cells) | {n}}
+    return len(made), found
+
+
+@pytest.mark.parametrize("fn, message", [
+    (changes_what_may_be_the_argument, "a set is changed that may be one from before the call or another one"),
+    (changes_the_argument, "a set is changed that may be one from before the call or another one"),
+    (changes_what_it_may_have_been, "is the same set here as another name is known only when the graph runs"),
+    (asks_for_its_identity, "whether two names have one set is asked here"),
+    (other_items, "'cells' is, or has, another set after an iteration than before"),
+    (prints_in_a_comprehension, "the order of a set whose items only the graph knows"),
+    (appends_in_a_comprehension, "the order of a set whose items only the graph knows")])
+def test_refusals_of_rebound_sets(fn: Any, message: str) -> None:
+    with pytest.raises(StagingError, match=message) as error:
+        rt.function(fn)({1, 2}, rt.constant(2))
+    assert str(error.value).startswith(f"{__file__}:")
