@@ -30,8 +30,8 @@ class LoopAliases:
     """By path, the containers at the beginning of the body."""
     end: BodyEnd
     """The end of the body, for all iterations."""
-    changed: Sequence[bool]
-    """Whether the body changes containers of the variable."""
+    modified: Sequence[Set[int]]
+    """The ids of the containers at the beginning of the body that it changes."""
     read: Sequence[bool]
     """Whether the body or the test may read the variable's value at the beginning of an iteration."""
     ambiguous: Set[int]
@@ -51,6 +51,11 @@ class LoopAliases:
         self.check_other_holders()
         self.check_elements()
         self.check_compared()
+
+    @cached_property
+    def changed(self) -> list[bool]:
+        """Whether the body changes containers of the variable."""
+        return list(map(bool, self.modified))
 
     @cached_property
     def own(self) -> list[int]:
@@ -73,19 +78,25 @@ class LoopAliases:
         for key, several in self.holders.items():
             has_names = counts[key] > 1 or key in self.ambiguous
             for (i, one), (j, other) in itertools.combinations(several, 2) if has_names else ():
-                if one is not other and self.conflict(i, j):
+                if one is not other and self.conflict(i, j, one, other):
                     self.refuse(i, self.init[i])
 
     def check_iterations(self) -> None:
-        """Check containers to which two variables refer after an iteration."""
+        """Check containers to which two variables refer after an iteration, and which the next one has twice."""
         for after in self.end.iterations:
             for i, j in itertools.permutations(self.own, 2):
                 if not self.conflict(i, j):
                     continue
-                shared = {id(other) for others in after[j].values() for other in others}
-                for path, others in after[i].items():
+                shared: dict[int, list[Any]] = {}
+                for path, others in after[j].items():
                     for other in others:
-                        if other is not self.before[i].get(path) and id(other) in shared:
+                        shared.setdefault(id(other), []).append(self.began[j].get(path))
+                for path, others in after[i].items():
+                    one = self.began[i].get(path)
+                    for other in others:
+                        if other is not self.before[i].get(path) and any(
+                                (one is None or one is not second) and self.conflict(i, j, one, second)
+                                for second in shared.get(id(other), ())):
                             self.refuse(i, other)
 
     def check_other_holders(self) -> None:
@@ -133,10 +144,15 @@ class LoopAliases:
                            for one in several):
                         alias_errors.refuse_comparison(copy, self.names[i], user_position())
 
-    def conflict(self, i: int, j: int) -> bool:
-        """Whether the body changes one of two variables' initial values and may read the other's."""
+    def conflict(self, i: int, j: int, one: Any = None, other: Any = None) -> bool:
+        """Whether the body changes one of two variables' initial values, or only the containers `one` and `other` in
+        these, and may read the other's."""
         return i != j and not (self.follows(i, j) or self.follows(j, i)) and (
-            (self.changed[i] and self.may_read(j)) or (self.changed[j] and self.may_read(i)))
+            (self.changes(i, one) and self.may_read(j)) or (self.changes(j, other) and self.may_read(i)))
+
+    def changes(self, i: int, container: Any) -> bool:
+        """Whether the body changes this container of a variable's initial value, or, if None, one of all."""
+        return self.changed[i] if container is None else id(container) in self.modified[i]
 
     def follows(self, i: int, j: int) -> bool:
         """Whether a variable with an element changes with another that has its list, or an element of that."""

@@ -188,7 +188,7 @@ class _Loop:
                 alias_tracking.record_split(copy for several in holders for _, copy in several
                                      if any(copy is not other for _, other in several))
                 self.parts = [(copy, origin, parts_in(copy)) for copy, origin in self.origins.values()]
-                self.changes = [*map(alias_tracking.changes_of, self.entry)]
+                self.changes = [*map(alias_tracking.changes_in, self.entry)]
                 self.compared = alias_tracking.compared()
                 contents.begin()
                 self.over.begin()
@@ -200,7 +200,9 @@ class _Loop:
                 if out is not None:
                     self.over.check(out)
                     out = passed_on(out, self.names, self.entry, self.body_fn)
-            self.changed = list(map(bool, self.changes)) if out is not None else [False] * len(self.names)
+            self.modified = [{key for key, changes in found.items() if changes and out is not None}
+                             for found in self.changes]
+            self.changed = list(map(bool, self.modified))
             self.rewritten = {id(origin) for copy, origin, parts in self.parts
                               if hasattr(type(copy), "__become__") or not same_parts(parts, parts_in(copy))}
             with tracing(graph):
@@ -360,8 +362,8 @@ class _Loop:
             out = None if self.out is None else [describe(x, self.origins) for x in self.out]
             trial.check(self.graph, self.init, self.specs, out, self.names)
         writes = check_repeated(self.known)
-        if any(self.changed) or writes or self.compared:
-            LoopAliases(self.names, self.init, self.began, self.end, self.changed, self._read(), self.ambiguous,
+        if any(self.modified) or writes or self.compared:
+            LoopAliases(self.names, self.init, self.began, self.end, self.modified, self._read(), self.ambiguous,
                         writes, self.compared, self.places.found).check()
         self.find_invariants()
 
@@ -469,10 +471,10 @@ class _Loop:
             kept += own
         as_they_were = [(target, parts_in(target)) for target in targets(specs)
                         if is_container(target) and id(target) not in self.rewritten]
-        values = rebuild_all(specs, iter(kept), self.names)
+        ends = [self.end] if runs else [BodyEnd(self.init), self.end]
+        values = rebuild_all(specs, iter(kept), self.names)  # changes what is in `init`
         for target, parts in as_they_were:  # equal tensors of this graph would be unusable elsewhere
             fill(target, parts)
-        ends = [self.end] if runs else [BodyEnd(self.init), self.end]
         return tuple(assigned_values(values, self.init, self.names, ends))
 
 

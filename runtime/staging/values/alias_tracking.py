@@ -37,6 +37,7 @@ __all__ = [
     "after_return",
     "aliases_of",
     "as_originals",
+    "changes_in",
     "changes_of",
     "check_comparison",
     "compared",
@@ -156,6 +157,11 @@ def is_returned(name: str) -> bool:
 def changes_of(value: Any) -> Changes:
     """A watcher for changes to the containers in a value."""
     return Changes(contents_of(value).values())
+
+
+def changes_in(value: Any) -> dict[int, Changes]:
+    """By id, the containers in a value, with a watcher for changes to each."""
+    return {id(container): Changes([container]) for container in contents_of(value).values()}
 
 
 def note_changed(containers: Iterable[Any]) -> None:

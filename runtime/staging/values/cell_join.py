@@ -135,10 +135,11 @@ class CellJoin:
         """Whether a container is referenced other than by variables that the statement rebinds, or by several variables
         at one of the ends."""
         if id(cell) not in self._known:
-            released = sum(before is cell and surely(i, place, self.ends) is not cell
-                           for i, parts in enumerate(self._before) for place, before in parts.items())
+            released = {(id(parts[place[:-1]]), place[-1]) if place[:-1] in parts and place else (i, place)
+                        for i, parts in enumerate(self._before) for place, before in parts.items()
+                        if before is cell and surely(i, place, self.ends) is not cell}
             self._known[id(cell)] = cell, (
-                self._most[id(cell)] > 1 or references(originals_of(cell)).total() > released or is_split(cell))
+                self._most[id(cell)] > 1 or references(originals_of(cell)).total() > len(released) or is_split(cell))
         return self._known[id(cell)][1]
 
     @cached_property
