@@ -234,6 +234,10 @@ class MaybeObject:
     def __len__(self) -> int:
         return len(self.checked())
 
+    def __bool__(self) -> bool:
+        """Asked by code that stages nothing, such as a generator that suspends its frame: see `GraphTensor`."""
+        return not operators.not_(self)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return operators.call(self.checked())(*args, **kwargs)
 

@@ -474,6 +474,51 @@ def tree_of_slots(xs: Any) -> Any:
     return height(root)
 
 
+def values(node):
+    while node:
+        yield node.val
+        node = node.next
+
+
+class Chain:
+    def __init__(self, head=None):
+        self.head = head
+
+    def __iter__(self):
+        node = self.head
+        while node:
+            yield node.val
+            node = node.next
+
+    def __len__(self):
+        return 0  # not the truth of its nodes
+
+
+def generators_of_nodes(n: Any) -> Any:
+    found = ListNode(1, ListNode(2, ListNode(3)))
+    if n > 2:
+        found = found.next
+    total = sum(values(found))
+    made = None
+    for i in range(n):
+        made = ListNode(i, made)
+    first = 0
+    for value in values(made):
+        first = 10 * first + value
+        if value < 2:
+            break
+    return total, list(values(found)), first, [value for value in values(made) if value % 2], list(values(None))
+
+
+def iterators_of_nodes(n: Any) -> Any:
+    chain, other = Chain(), Chain(ListNode(1, ListNode(2)))
+    for i in range(n):
+        chain.head = ListNode(i, chain.head)
+    if n > 2:
+        other.head = other.head.next
+    return list(chain), sum(other), max(chain, default=-1)
+
+
 PROGRAMS = [
     (reversed_links_in_slots, [4]),
     (tree_of_slots, [np.array([3, 1, 2, 5, 4])]),
@@ -493,6 +538,10 @@ PROGRAMS = [
     (trie_of_many, [5]),
     (skip_list, [5]),
     (slots, [3]),
+    (generators_of_nodes, [4]),
+    (generators_of_nodes, [0]),
+    (iterators_of_nodes, [4]),
+    (iterators_of_nodes, [0]),
 ]
 
 

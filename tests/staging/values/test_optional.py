@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from traced_once import on
 
+import autograph as ag
 import runtime as rt
-from runtime.errors import StagingError
+from runtime.errors import OperatorNotAllowedInGraphError, StagingError
 from tests.plain_values import plain
 
 SENTINEL = object()
@@ -189,6 +190,13 @@ def test_what_only_python_knows(ask: str, kind: str) -> None:
     first, *_, last = str(info.value).split("\n")
     assert first.endswith(f": whether 'v' is None is known only when the graph runs, and Python asks here {what}")
     assert last == "Ask for `v is None` or `isinstance(v, ...)` instead, which the graph answers."
+
+
+@pytest.mark.parametrize("kind", ["tensor", "object"])
+def test_the_truth_in_code_left_alone(kind: str) -> None:
+    f = given(ag.do_not_convert(lambda v: 1.0 if v else 2.0), MAKES[kind])
+    with pytest.raises(OperatorNotAllowedInGraphError, match="a tensor cannot be used as a Python bool here"):
+        rt.function(f, executor="numpy")(rt.constant(1.0))
 
 
 def test_which_tensor_it_is() -> None:
