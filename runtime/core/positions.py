@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import bisect
 import dis
+import inspect
 import linecache
 import sys
 import threading
@@ -86,8 +87,11 @@ _internal_files: Final[dict[str, bool]] = {}
 
 def is_users(frame: FrameType) -> bool:
     """Whether a frame is the user's: outside of the two packages, of packages that are not converted, such as NumPy,
-    and of functools (Keras caches properties with it) and abc (`isinstance`), whose lines are not informative."""
+    and of functools (Keras caches properties with it) and abc (`isinstance`), whose lines are not informative; nor are
+    those of methods that `dataclass` generates."""
     filename = frame.f_code.co_filename
+    if _is_generated(frame):
+        return False
     internal = _internal_files.get(filename)
     if internal is None:
         package = frame.f_globals.get("__name__", "").partition(".")[0]
@@ -95,6 +99,16 @@ def is_users(frame: FrameType) -> bool:
             *PACKAGES, "abc", "functools")
         _internal_files[filename] = internal
     return not internal
+
+
+def _is_generated(frame: FrameType) -> bool:
+    """Whether a frame is of a method that `dataclass` generated."""
+    code = frame.f_code
+    if code.co_filename != "<string>":  # which code of `python -c` has, too
+        return False
+    owner = frame.f_locals.get("self")
+    methods = [vars(cls).get(code.co_name) for cls in type(owner).__mro__ if "__dataclass_fields__" in vars(cls)]
+    return any(getattr(inspect.unwrap(method), "__code__", None) is code for method in methods if callable(method))
 
 
 class _Scope(threading.local):
@@ -138,7 +152,8 @@ def asked_by_library(what: str, remedy: str) -> tuple[str, str]:
     frame: FrameType | None = sys._getframe(1)
     found: FrameType | None = None
     while frame is not None and not is_users(frame):
-        if not is_internal(frame.f_code.co_filename) and not frame.f_code.co_filename.startswith("<frozen "):
+        filename = frame.f_code.co_filename
+        if not (is_internal(filename) or filename.startswith("<frozen ") or _is_generated(frame)):
             found = frame
         frame = frame.f_back
     if found is None or frame is None:

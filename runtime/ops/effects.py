@@ -8,13 +8,24 @@ from __future__ import annotations
 import contextlib
 import copy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FunctionType, MemberDescriptorType
 from typing import Any, Final
 from weakref import ref
 
-from autograph.backend import HEAP_TYPE, LISTS, has_staged_items, name_of, path_of, unbound_text, until_gone
+from autograph.backend import (
+    HEAP_TYPE,
+    LISTS,
+    has_staged_items,
+    is_record,
+    name_of,
+    parts_in,
+    path_of,
+    unbound_text,
+    until_gone,
+    with_parts,
+)
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, MissingKeyError
 from runtime.core.formatting import deque_text, of_graph, repr_of, str_of
@@ -172,10 +183,18 @@ def _defer(value: Any, operands: list[Any]) -> Any:
     if isinstance(value, GraphTensor):
         operands.append(value)
         return Deferred(len(operands) - 1, number=value.type.weak and not value.ndim)
+    return _mapped(lambda part: _defer(part, operands), value)
+
+
+def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
+    """`value` with its parts changed, if it is a list, tuple, dict or an object of a frozen dataclass."""
     if type(value) in (list, tuple):
-        return type(value)([_defer(item, operands) for item in value])
+        return type(value)([*map(change, value)])
     if type(value) is dict:
-        return {key: _defer(item, operands) for key, item in value.items()}
+        return {key: change(item) for key, item in value.items()}
+    if (isinstance(value, tuple) and hasattr(type(value), "_fields")) or (
+             "__dataclass_params__" in vars(type(value)) and not is_record(value)):
+        return with_parts(value, [(key, change(part)) for key, part in parts_in(value)])
     return value
 
 
@@ -185,11 +204,7 @@ def _resolve(value: Any, arrays: Sequence[Any]) -> Any:
             array = arrays[value.start]
             return array.item() if value.number else EagerTensor(array)
         return value.text.render(arrays[value.start:])
-    if type(value) in (list, tuple):
-        return type(value)([_resolve(item, arrays) for item in value])
-    if type(value) is dict:
-        return {key: _resolve(item, arrays) for key, item in value.items()}
-    return value
+    return _mapped(lambda part: _resolve(part, arrays), value)
 
 
 def made_of(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:

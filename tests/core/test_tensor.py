@@ -285,8 +285,9 @@ def test_a_graph_tensor_as_a_key_full_message() -> None:
         f"{__file__}:{info.traceback[0].lineno + 1}: a tensor cannot be a key of a dict or an item of a set here: "
         "<rt.Tensor 'x' shape=() dtype=int32> has no value while its function is traced")
     assert remedy == (
-        "In a traced function d[x], d[x] = v, del d[x] and the methods of d take a scalar x, or a tuple of scalars,"
-        " where d is a dict and converted code does it. If the tensor itself is the key, not its value, use x.ref().")
+        "In a traced function d[x], d[x] = v, del d[x] and the methods of d take a scalar x, or a tuple or frozen"
+        " dataclass of scalars, where d is a dict and converted code does it. If the tensor itself is the key, not its"
+        " value, use x.ref().")
     assert x.ref() in {x.ref(): 1}
 
 

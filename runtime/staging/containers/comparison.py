@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -18,6 +17,7 @@ from runtime.staging.containers.heapq_bisect import compare_items
 from runtime.staging.values.deque import DequeMethods
 from runtime.staging.values.dict_presence import have_other_keys
 from runtime.staging.values.iterables import view_of
+from runtime.staging.values.key_parts import is_generated
 from runtime.staging.values.list import StagedSequence
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, same_or_none
 from runtime.staging.values.references import Reference, is_hashable_reference, selected
@@ -97,7 +97,7 @@ def _compares_one_by_one(x: Select, name: str) -> bool:
     """Whether a comparison has a branch for each alternative: their methods were generated, or are those of several
     classes of users, which return NotImplemented for others."""
     kinds = {_class_of(one) for one in alternatives_of(x)[0]}
-    return all([_is_generated(kind, name) for kind in kinds]) or (len(kinds) > 1 and all(map(is_users_class, kinds)))
+    return all([_has_generated(kind, name) for kind in kinds]) or (len(kinds) > 1 and all(map(is_users_class, kinds)))
 
 
 def _class_of(x: Any) -> Any:
@@ -264,7 +264,7 @@ def _parts(name: str, value: Any, other: Any) -> Any:
         if isinstance(value, kind):
             is_usual = getattr(type(value), _METHODS[name]) is getattr(kind, _METHODS[name])
             return kind(value) if is_usual else None
-    if type(other) is type(value) and _is_generated(_class_of(value), name):
+    if type(other) is type(value) and _has_generated(_class_of(value), name):
         return tuple([getattr(value, field.name) for field in dataclasses.fields(value) if field.compare])
     return None
 
@@ -277,8 +277,6 @@ def _items(name: str, x: dict[Any, Any], y: dict[Any, Any]) -> tuple[list[Any] |
     return [x[key] for key in x], [y[key] for key in x]
 
 
-def _is_generated(cls: Any, name: str) -> bool:
-    """Whether `dataclass` generated a comparison method of this class: it has no source to convert."""
-    method: Any = vars(cls).get(_METHODS["eq" if name == "ne" else name])
-    made = getattr(inspect.unwrap(method), "__code__", None) if callable(method) else None
-    return "__dataclass_fields__" in vars(cls) and made is not None and made.co_filename == "<string>"
+def _has_generated(cls: Any, name: str) -> bool:
+    """Whether `dataclass` generated the method of a class for this comparison."""
+    return is_generated(cls, _METHODS["eq" if name == "ne" else name])

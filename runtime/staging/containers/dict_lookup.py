@@ -27,7 +27,6 @@ from autograph.backend import (
     of_trace,
     operators,
 )
-from runtime.core import pytree
 from runtime.core.errors import UnimplementedError, locate
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
@@ -43,10 +42,11 @@ from runtime.staging.containers.settled_keys import become_table, settle_keys, s
 from runtime.staging.values import dict_presence
 from runtime.staging.values.container_arenas import readable
 from runtime.staging.values.dict import StagedDict
-from runtime.staging.values.dict_keys import certain, is_choice, is_staged_key, is_tuple, missing_key
+from runtime.staging.values.dict_keys import certain, is_choice, is_staged_key, missing_key
 from runtime.staging.values.element_layout import may_change
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.iterables import Counted, as_iterable, first_true, stacked, stages, view_of, weak_int
+from runtime.staging.values.key_parts import class_of_record, key_leaves_of, parts_of_key
 from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text
 from runtime.staging.values.list_elements import following
 from runtime.staging.values.object_conflicts import retrace_for_elements
@@ -152,7 +152,9 @@ def _is_known(mapping: dict[Any, Any], key: Any) -> bool:
 def _is_same(a: Any, b: Any) -> bool:
     if isinstance(a, GraphTensor) and isinstance(b, GraphTensor):
         return a.value is b.value
-    return a is b or (type(a) is type(b) and is_tuple(a) and len(a) == len(b) and all(map(_is_same, a, b)))
+    parts, others = (parts_of_key(a), parts_of_key(b)) if type(a) is type(b) else (None, None)
+    return a is b or (parts is not None and others is not None and len(parts) == len(others) and all(
+        map(_is_same, parts, others)))
 
 
 def _becomes_table(mapping: dict[Any, Any], place: Any, key: Any, value: Any) -> bool:
@@ -163,7 +165,7 @@ def _becomes_table(mapping: dict[Any, Any], place: Any, key: Any, value: Any) ->
     if isinstance(place, GraphTensor):
         is_there = _is_known(mapping, key) or refuse_new_key([place.value], lambda each: each < len(mapping))
     else:
-        is_there = refuse_new_key([leaf.value for leaf in pytree.flatten(key) if isinstance(leaf, GraphTensor)],
+        is_there = refuse_new_key([leaf.value for leaf in key_leaves_of(key) if isinstance(leaf, GraphTensor)],
                                   lambda _: False)
     spec = None if is_there else table_spec(mapping, [(key, value)])
     if spec is not None:
@@ -406,7 +408,7 @@ def _check_set(mapping: dict[Any, Any], place: Any, key: Any, value: Any) -> Non
     if _has_all_choices(mapping, key):
         return
     if not _is_known(mapping, key):
-        refuse_number_as_key([leaf.value for leaf in pytree.flatten(key) if isinstance(leaf, GraphTensor)])
+        refuse_number_as_key([leaf.value for leaf in key_leaves_of(key) if isinstance(leaf, GraphTensor)])
     _check(place, len(mapping), key, UnimplementedError(_added(mapping)))
 
 
@@ -465,8 +467,8 @@ def _position(keys: Sequence[Any], key: Any) -> Any:
         key.presence.check_bound()
         present, place = key.presence.present, _position(keys, key.content)
         return place if present is None else where(present, place, _position(keys, None))
-    if is_tuple(key) and is_staged_key(key):
-        return _position_of_tuple(keys, key)
+    if (parts := parts_of_key(key)) is not None and is_staged_key(key):
+        return _position_of_parts(keys, class_of_record(key), parts)
     if is_choice(key):
         one_of, at = alternatives_of(key)
         return choose([_position(keys, one) for one in one_of], at)
@@ -488,13 +490,14 @@ def _position(keys: Sequence[Any], key: Any) -> Any:
     return _position_among(numbers, len(keys), lambda numbers: _place_of_number(numbers, key))
 
 
-def _position_of_tuple(keys: Sequence[Any], key: tuple[Any, ...]) -> Any:
-    """The index of the first key equal to a tuple that contains graph values."""
-    same = [(i, each) for i, each in enumerate(keys) if is_tuple(each) and len(each) == len(key)]
+def _position_of_parts(keys: Sequence[Any], cls: type | None, parts: Sequence[Any]) -> Any:
+    """The index of the first key equal to a tuple, or record of a class, that contains graph values."""
+    same = [(i, found) for i, each in enumerate(keys) if class_of_record(each) is cls and (
+        (found := parts_of_key(each)) is not None and len(found) == len(parts))]
     if not same:
         return len(keys)
     equals = [functools.reduce(logical_and, [equal(_position([part], asked), 0)
-                                             for part, asked in zip(each, key, strict=True)]) for _, each in same]
+                                             for part, asked in zip(each, parts, strict=True)]) for _, each in same]
     return gather([*[i for i, _ in same], len(keys)], first_true(stack(equals)))
 
 
@@ -522,7 +525,7 @@ def _comparable(keys: Sequence[Any], key: Any) -> Iterator[tuple[int, Any]]:
     for place, each in enumerate(keys):
         if isinstance(each, np.generic):
             each = each.item()
-        if type(each).__eq__ not in _PLAIN:
+        if type(each).__eq__ not in _PLAIN and class_of_record(each) is None:
             raise staging_error(
                 f"a key of this dict is a {type(each).__name__}, and only its class knows what equals it, while"
                 f" {'text' if isinstance(key, Text) else 'a tensor'} is looked up that is known only when the graph"

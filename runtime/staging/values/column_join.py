@@ -30,11 +30,11 @@ from runtime.staging.values.element_layout import (
     StagedStructures,
     Tables,
     attributes_of,
-    has_layouts,
     is_unknown,
     layout_of,
     leaf_layouts,
     row_type,
+    width_of,
 )
 from runtime.staging.values.element_structures import Beside, Empty, Fresh, Plain, Together, join_structures, widen
 from runtime.staging.values.list import StagedItems
@@ -91,13 +91,19 @@ def join_tables(a: Nested | Custom, b: Nested | Custom) -> Custom:
         columns = [*zip(*[_columns(spec, structure, 2) for spec in (a, b)], strict=True)]
     except _Differs:
         raise Conflict(a, b) from None
-    keys = len(pytree.flatten(structure[0]))
-    if has_layouts(structure[0]) and any([_changes_numbers(mine, theirs) for mine, theirs in columns[keys:]]):
+    keys = width_of(structure[0])
+    if _are_names(structure[0]) and any([_changes_numbers(mine, theirs) for mine, theirs in columns[keys:]]):
         raise Conflict(a, b)  # keys that are no numbers are names of values, which may be of several types
     empty = a.like.empty if isinstance(a, Custom) else empty_dict_like(a.like)
     like = StagedEntries((), structure, empty)
     elements = [_elements(a, b, mine, theirs) for mine, theirs in columns]
     return Custom(like, (_SLOTS, _SLOTS, *elements), target_of(a, b))
+
+
+def _are_names(keys: Any) -> bool:
+    """Whether keys of that structure have parts that are no numbers."""
+    return any(_are_names(layout.fields) if isinstance(layout, Record) else isinstance(layout, LeafLayout)
+               for layout in pytree.flatten(keys))
 
 
 def _changes_numbers(*columns: Sequence[Spec]) -> bool:

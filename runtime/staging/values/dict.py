@@ -1,8 +1,8 @@
 """Python dicts in staged code whose keys are known only at run time: hash tables in the graph.
 
 The dict object keeps its identity, as a list with staged items does. Keys are numbers, objects by reference,
-members of Enums, functions, classes, known texts, or tuples of these (`dict_keys`); values are such as elements of
-lists can be.
+members of Enums, functions, classes, known texts, or tuples or frozen dataclasses of these (`dict_keys`); values are
+such as elements of lists can be.
 """
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ from runtime.staging.values.element_layout import (
     may_change,
     shown_columns,
     shown_element,
+    width_of,
 )
 from runtime.staging.values.element_structures import fitted
 from runtime.staging.values.hash_table import Table
@@ -76,7 +77,7 @@ class StagedEntries(StagedItems):
 
     @property
     def table(self) -> Table:
-        return Table.of_leaves(self.leaves, len(pytree.flatten(self.structure[0])))
+        return Table.of_leaves(self.leaves, width_of(self.structure[0]))
 
     def holding(self, leaves: Sequence[ListValue]) -> StagedEntries:
         return StagedEntries(leaves, self.structure, self.empty)
@@ -110,7 +111,7 @@ class StagedDict(StagedView):
         """The staged form of a Python dict, which is not modified. `structure` is that of its items, `types` are upper
         bounds of the types of their columns."""
         items = [(key, certain(value)) for key, value in items_in(mapping)]
-        keys = len(pytree.flatten(structure[0]))
+        keys = width_of(structure[0])
         if not items:
             return cls.of({0: StagedEntries(Table.empty(types[:keys], types[keys:]).leaves, structure,
                                             empty_dict_like(mapping))})

@@ -18,10 +18,18 @@ from runtime.ops.effects import raise_unless
 from runtime.ops.lists import ListValue
 from runtime.ops.logic import logical_and, not_equal, where
 from runtime.staging.values.constant_layout import Constants, constants_of, words_of
-from runtime.staging.values.element_layout import same_layout
+from runtime.staging.values.element_layout import Record, same_layout
 from runtime.staging.values.element_structures import join_structures
 from runtime.staging.values.hash_table import Table
 from runtime.staging.values.iterables import weak_int
+from runtime.staging.values.key_parts import (
+    class_of_record,
+    is_tuple,
+    key_leaves_of,
+    names_of_fields,
+    parts_of_key,
+    with_key_parts,
+)
 from runtime.staging.values.list import element_as_tensor
 from runtime.staging.values.list_elements import check_identity
 from runtime.staging.values.optional import Maybe, without_none
@@ -29,7 +37,7 @@ from runtime.staging.values.references import Reference, References, is_hashable
 from runtime.staging.values.select import use
 
 __all__ = [
-    "certain", "entry_of", "is_alike", "is_any_order", "is_choice", "is_key", "is_number", "is_staged_key", "is_tuple",
+    "certain", "entry_of", "is_alike", "is_any_order", "is_choice", "is_key", "is_number", "is_staged_key",
     "key_constants", "key_leaves", "key_structure", "key_to_set", "missing_key", "raise_unless_there", "refused_key",
     "settled_key",
     "structure_with"]
@@ -43,9 +51,10 @@ def is_number(x: Any) -> bool:
 
 def is_key(key: Any) -> bool:
     """Whether a value can be a key of a staged dict: a number, an object by reference, one of several constants
-    (`key_constants`), or a tuple of keys."""
-    if is_tuple(key):
-        return all(map(is_key, key)) and bool(key)
+    (`key_constants`), or a tuple or record of keys."""
+    parts = parts_of_key(key)
+    if parts is not None:
+        return all(map(is_key, parts)) and bool(parts)
     return is_number(key) or is_hashable_reference(key) or key_constants(key) is not None
 
 
@@ -65,8 +74,11 @@ def _is_by_identity(x: Any) -> bool:
 
 def key_structure(key: Any) -> Any:
     """The structure of a key as an element: None for a number."""
-    if is_tuple(key):
-        return pytree.rebuild(key, [*map(key_structure, key)])
+    if (parts := parts_of_key(key)) is not None:
+        structures = [*map(key_structure, parts)]
+        cls = class_of_record(key)
+        return pytree.rebuild(key, structures) if cls is None else Record(
+            cls, dict(zip(names_of_fields(cls), structures, strict=True)), changes=False)
     return key.__arena__.layout if isinstance(key, Reference) else key_constants(key)
 
 
@@ -85,16 +97,6 @@ def is_any_order(structure: Any) -> bool:
     return isinstance(structure, (Constants, References))
 
 
-def is_tuple(key: Any) -> bool:
-    """Whether a key is a tuple, or a named one that equals a tuple with the same items."""
-    return type(key) is tuple or (isinstance(key, tuple) and hasattr(type(key), "_fields") and (
-        type(key).__eq__ is tuple.__eq__ and type(key).__hash__ is tuple.__hash__))
-
-
-def _as_tuple(key: Any) -> Any:
-    return tuple(map(_as_tuple, key)) if is_tuple(key) else key
-
-
 def certain(value: Any) -> Any:
     """The content of a conditionally present item, unless it may also be None; any other value unchanged."""
     is_certain = not isinstance(value, Maybe) or value.presence.present is not None
@@ -102,9 +104,10 @@ def certain(value: Any) -> Any:
 
 
 def is_staged_key(key: Any) -> bool:
-    """Whether a key is a graph value, or a tuple that contains one."""
-    if is_tuple(key):
-        return any(map(is_staged_key, key))
+    """Whether a key is a graph value, or a tuple or record that contains one."""
+    parts = parts_of_key(key)
+    if parts is not None:
+        return any(map(is_staged_key, parts))
     check_identity(key)
     return isinstance(key, (Tensor, Text, *Maybe)) or hasattr(type(key), "__tensor__") or is_hashable_reference(
         key) or is_choice(key)
@@ -118,9 +121,10 @@ def is_choice(key: Any) -> bool:
 def settled_key(key: Any) -> tuple[Any, Any]:
     """The key with the contents of those parts that may be None, and whether none of them is: True, or a bool
     scalar."""
-    if is_tuple(key):
-        parts = [settled_key(part) for part in key]
-        return pytree.rebuild(key, [part for part, _ in parts]), reduce(_both, [there for _, there in parts], True)
+    parts = parts_of_key(key)
+    if parts is not None:
+        settled = [*map(settled_key, parts)]
+        return with_key_parts(key, [part for part, _ in settled]), reduce(_both, [there for _, there in settled], True)
     content, there = without_none(key)
     if content is key:
         return key, True
@@ -143,14 +147,14 @@ def key_to_set(key: Any) -> Any:
 
 def refused_key(key: Any, what: str) -> StagingError:
     """The error for a new key, or an item of a set, that cannot be one beside the others."""
-    if any(isinstance(part, Text) and not is_key(part) for part in (key if is_tuple(key) else (key,))):
+    if any(isinstance(part, Text) and not is_key(part) for part in key_leaves_of(key)):
         return staging_error(
             f"text becomes {what} here that is known only when the graph runs",
             "Let it be one of several texts that are known: an item of a list of them, or a character of one.")
     return staging_error(
         f"{what} that changes in staged code is of another kind here than the others: all are numbers of one type, or"
-        " text, or objects, or members of Enums, functions and classes, or tuples alike of these",
-        "Give all keys one type." if what.startswith("a key") else "Use one set for each kind of items.")
+        " text, or objects, or members of Enums, functions and classes, or tuples or frozen dataclasses alike of"
+        " these", "Give all keys one type." if what.startswith("a key") else "Use one set for each kind of items.")
 
 
 def entry_of(table: Table, structure: Any, key: Any) -> Any:
@@ -166,20 +170,21 @@ def entry_of(table: Table, structure: Any, key: Any) -> Any:
 def raise_unless_there(entry: Any, key: Any) -> None:
     """Raise KeyError at run time if a key has no entry."""
     key, there = settled_key(key)
-    if there is not True and not is_tuple(key):
+    if there is not True and parts_of_key(key) is None:
         raise_unless(there, KeyError(None))
     _raise_missing(not_equal(entry, 0) if isinstance(entry, Tensor) else False, key)
 
 
 def _raise_missing(there: Any, key: Any) -> None:
-    parts = key if is_tuple(key) else (key,)
+    parts = parts_of_key(key) or (key,)
     at = next((i for i, part in enumerate(parts) if is_choice(part)), None)
     if at is None:
         raise_unless(there, missing_key(key))
         return
 
     def with_one(one: Any) -> None:
-        _raise_missing(there, pytree.rebuild(key, [*parts[:at], one, *parts[at + 1:]]) if is_tuple(key) else one)
+        is_whole = parts_of_key(key) is None
+        _raise_missing(there, one if is_whole else with_key_parts(key, [*parts[:at], one, *parts[at + 1:]]))
 
     use(parts[at], with_one)
 
@@ -190,8 +195,9 @@ def missing_key(key: Any) -> KeyError:
 
 
 def _as_number(key: Any) -> Any:
-    if is_tuple(key):
-        return pytree.map_structure(_as_number, key)
+    parts = parts_of_key(key)
+    if parts is not None:
+        return with_key_parts(key, map(_as_number, parts))
     if isinstance(key, EagerTensor) and is_number(key):
         return key.numpy().item()
     if not isinstance(key, GraphTensor) or not is_number(key) or key.dtype.is_bool:
@@ -213,14 +219,29 @@ def is_alike(structure: Any, value: Any) -> bool:
 def key_leaves(structure: Any, columns: Sequence[ListValue] | None, key: Any) -> list[Any] | None:
     """The leaves of a key of that structure as tensors, of the columns' kinds if given; None if it cannot equal a key
     of that structure. TypeError if it is not hashable."""
-    if not is_alike(_as_tuple(structure), _as_tuple(key)):
+    paired = _paired(structure, key)
+    if paired is None:
         hash(_without_tensors(key))
         return None
-    leaves = [_place_or_number(layout, leaf)
-              for layout, leaf in zip(pytree.flatten(structure), pytree.flatten(key), strict=True)]
+    leaves = [_place_or_number(layout, leaf) for layout, leaf in paired]
     if columns is not None:
         leaves = [_as_kind(leaf, column.type.element) for column, leaf in zip(columns, leaves, strict=True)]
     return None if any([leaf is None for leaf in leaves]) else [*map(element_as_tensor, leaves)]
+
+
+def _paired(structure: Any, key: Any) -> list[tuple[Any, Any]] | None:
+    """The leaves of a key with their layouts; None if the key cannot equal one of that structure."""
+    cls = class_of_record(key)
+    if cls is not (structure.cls if isinstance(structure, Record) else None):
+        return None
+    if cls is None and not is_tuple(key):
+        return None if pytree.is_nested(structure) or pytree.is_nested(key) else [(structure, key)]
+    layouts = [structure.fields[name] for name in names_of_fields(cls)] if cls is not None else structure
+    parts = parts_of_key(key) or ()
+    if (not is_tuple(structure) and cls is None) or len(layouts) != len(parts):
+        return None
+    pairs = [*map(_paired, layouts, parts)]
+    return None if None in pairs else [pair for part in pairs for pair in part or ()]
 
 
 def _place_or_number(layout: Any, leaf: Any) -> Any:
@@ -248,4 +269,5 @@ def _as_kind(leaf: Any, type: TensorType) -> Any:
 
 
 def _without_tensors(key: Any) -> Any:
-    return tuple(map(_without_tensors, key)) if isinstance(key, tuple) else None if isinstance(key, Tensor) else key
+    parts = key if isinstance(key, tuple) else parts_of_key(key)
+    return tuple(map(_without_tensors, parts)) if parts is not None else None if isinstance(key, Tensor) else key

@@ -50,7 +50,7 @@ __all__ = [
     "EMPTY", "FEWEST_SLOTS", "LENGTHS", "ROW", "STRING", "UNKNOWN", "LeafLayout", "MaybeNone", "NoItems", "Record",
     "Rows", "StagedStructures", "Tables", "attributes_of", "check_empty", "columns_of", "element_of", "empty_row",
     "has_layouts", "is_row", "is_unknown", "layout_of", "leaf_layouts", "leaves_of", "lengths_of", "may_change",
-    "row_type", "same_layout", "shown_columns", "shown_element", "types_of"]
+    "row_type", "same_layout", "shown_columns", "shown_element", "types_of", "width_of"]
 
 
 FEWEST_SLOTS: Final = 8
@@ -336,13 +336,13 @@ class Tables(NoItems):
     def __init__(self, content: Any) -> None:
         self.content, self.structure = content, content.structure
         super().__init__(content.empty if isinstance(content, StagedItems) else type(content)())
-        if any(layout.ragged != (False,) for layout in leaf_layouts(self.structure)) or (
-                self.is_dict and may_change(self.structure[1])):
+        values = self.structure[1] if self.is_dict else ()
+        if any(layout.ragged != (False,) for layout in leaf_layouts(values)) or may_change(values):
             want_references()
             raise staging_error(
                 "a dict whose items only the graph knows is an element of a list or dict, and its values are text, None"
                 " or lists", "Use one dict with tuples as keys: d[i, j].")
-        self.size = 2 + len(pytree.flatten(self.structure))
+        self.size = 2 + width_of(self.structure)
         self.ragged = (True,) * self.size
 
     @property
@@ -457,6 +457,11 @@ def layout_of(leaf: Any) -> LeafLayout:
 def leaf_layouts(structure: Any) -> list[LeafLayout]:
     """How the leaves of an element are stored."""
     return [*map(layout_of, pytree.flatten(structure))]
+
+
+def width_of(structure: Any) -> int:
+    """The number of columns that store elements."""
+    return sum([layout.size for layout in leaf_layouts(structure)])
 
 
 def has_layouts(structure: Any) -> bool:
