@@ -1,7 +1,7 @@
 """Forward declarations of the functions that the methods of tensors call; `runtime.ops` defines them."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, Final
 
@@ -84,6 +84,8 @@ class Operations(Late):
     """The view of a list with columns."""
 
     # runtime.staging.values.flatten
+    choose_member: Callable[[Sequence[Any], Any], Any]
+    """The one at an index among members of Enums."""
     choose_container: Callable[[Any, Any], Any]
     """The container at an index of several lists or dicts, if these are, or become, ones by reference; else None."""
     refer_elements: Callable[..., None]

@@ -15,7 +15,7 @@ from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types
 from runtime.staging.values.constant_layout import Constants, Words, constants_of
 from runtime.staging.values.describe import describe, is_array, is_text, leaf_type, target_of
 from runtime.staging.values.dict import StagedEntries, empty_dict_like
-from runtime.staging.values.dict_keys import is_key, key_structure
+from runtime.staging.values.dict_keys import is_key, join_keys, key_structure
 from runtime.staging.values.element_layout import (
     EMPTY,
     LENGTHS,
@@ -136,15 +136,20 @@ def _structure(*specs: Nested | Custom) -> Any:
     found = [spec.like.structure for spec in specs if isinstance(spec, Custom)]
     known = [spec for spec in specs if isinstance(spec, Nested)]
     children = [child for spec in known for child in spec.children]
-    of_dicts = any(isinstance(spec.like, dict) for spec in known)
+    of_dicts = any(isinstance(spec.like, (dict, StagedEntries)) for spec in specs)
     try:
         if children or not found:
             values = _structure_of(children, of_dicts)
             keys = [key_structure(key) for spec in known for key in spec.keys] if of_dicts else []
-            found.append((reduce(join_structures, keys), values) if keys else values)
-        return reduce(join_structures, found)
+            found.append((reduce(join_keys, keys), values) if keys else values)
+        return reduce(_join_items if of_dicts else join_structures, found)
     except (TypeError, ValueError):
         raise _Differs from None
+
+
+def _join_items(a: Any, b: Any) -> Any:
+    """The structure of the items of dicts that have one of these structures."""
+    return join_keys(a[0], b[0]), join_structures(a[1], b[1])
 
 
 def _items(spec: Nested) -> Sequence[Spec]:

@@ -10,6 +10,7 @@ from types import BuiltinFunctionType, FunctionType, GenericAlias, ModuleType
 from typing import Any, Final, get_origin
 
 from runtime.core.constant_arrays import constant_array
+from runtime.core.tensor import Tensor
 from runtime.core.text import TEXT, Text
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorType, int32, type_of_array, uint8
@@ -23,19 +24,19 @@ from runtime.ops.lists import (
     list_reserve,
     list_stack,
 )
-from runtime.ops.logic import less
+from runtime.ops.logic import equal, less
 from runtime.ops.math import cast
 from runtime.ops.reduction import reduce_sum
 from runtime.ops.shape import expand_dims
 from runtime.ops.strings import as_bytes
 from runtime.staging.values.element_layout import STRING, LeafLayout
 from runtime.staging.values.enum_members import is_member
-from runtime.staging.values.iterables import StagedRange, stacked
+from runtime.staging.values.iterables import StagedRange, first_true, stacked
 from runtime.staging.values.list import fold
 from runtime.staging.values.select import Select, alternatives_of, choose
 from runtime.staging.values.strings import place_of_text, text_among, text_at
 
-__all__ = ["Constants", "Words", "constants_of", "words_of"]
+__all__ = ["Constants", "Numbers", "Words", "classes_of_members", "constants_of", "words_of"]
 
 _TYPE: Final = TensorType(int32)
 _UTF8: Final = TensorType(uint8, (None,))
@@ -139,7 +140,23 @@ class Words(Constants):
         return choose([*self.of, _NONE], place_of_text([*self.values.values()], x))
 
 
-class Numbers(Constants):
+class _Members(Constants):
+    """Members of Enums that are numbers or text."""
+
+    def equal_to(self, x: Any) -> Any:
+        """`number_of` what is no such member: a number or text."""
+        raise NotImplementedError
+
+    def number_of(self, x: Any) -> Any:
+        return super().number_of(x) if classes_of_members(constants_of(x)) == self.kinds else self.equal_to(x)
+
+    @property
+    def kinds(self) -> frozenset[type]:
+        """The classes of the values."""
+        return frozenset(map(type, self.values.values()))
+
+
+class Numbers(_Members):
     """Members of Enums that are numbers, such as those of an `IntEnum`."""
 
     plain = None
@@ -150,19 +167,35 @@ class Numbers(Constants):
         of_all = type_of_array(*constant_array(self.numbers))
         self.plain_type = TensorType(of_all.dtype, weak=of_all.weak)
 
+    def equal_to(self, x: Any) -> Any:
+        if isinstance(x, (int, float)):
+            return next((number for number, value in self.values.items() if value == x), None)
+        if not hasattr(type(x), "__tensor__") and not isinstance(x, Tensor):
+            return None
+        return choose([*self.of, _NONE], first_true(equal(stacked(self.numbers), convert_to_tensor(x))))
+
     def made_plain(self, column: ListValue) -> Any:
         smaller = less(convert_to_tensor(self.of, int32), expand_dims(list_stack(column), 1))
         return list_from_tensor(gather(stacked(self.numbers), reduce_sum(cast(smaller, int32), 1)))
 
 
-class TextMembers(Constants):
+class TextMembers(_Members):
     """Members of Enums that are text, such as those of a `StrEnum`."""
 
     plain = STRING
     plain_type = _UTF8
 
+    @property
+    def texts(self) -> list[str]:
+        return [*map(str.__str__, self.values.values())]
+
+    def equal_to(self, x: Any) -> Any:
+        if isinstance(x, str):
+            return next((number for number, text in zip(self.of, self.texts, strict=True) if text == x), None)
+        return choose([*self.of, _NONE], place_of_text(self.texts, x)) if isinstance(x, Text) else None
+
     def made_plain(self, column: ListValue) -> Any:
-        return self._texts(column, [*map(str.__str__, self.values.values())])
+        return self._texts(column, self.texts)
 
 
 def constants_of(x: Any) -> Constants | None:
@@ -175,6 +208,11 @@ def constants_of(x: Any) -> Constants | None:
         return Constants(values)
     are_text = [isinstance(value, str) for value in values]
     return TextMembers(values) if all(are_text) else Constants(values) if any(are_text) else Numbers(values)
+
+
+def classes_of_members(layout: Any) -> frozenset[type]:
+    """The Enums of the members that are numbers or text of which a layout is; empty for other layouts."""
+    return layout.kinds if isinstance(layout, _Members) else frozenset()
 
 
 def words_of(x: Any) -> Words | None:

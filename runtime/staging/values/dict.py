@@ -27,6 +27,7 @@ from runtime.ops.logic import equal, greater, logical_and, not_equal, where
 from runtime.ops.strings import text_of_records
 from runtime.staging.values import dict_presence
 from runtime.staging.values.dict_keys import (
+    can_set,
     certain,
     entry_of,
     is_alike,
@@ -211,7 +212,7 @@ class StagedDict(StagedView):
         key = key_to_set(key)
         keys = structure_with(self.structure[0], key)
         leaves = key_leaves(keys, self.table.keys, key) if is_key(key) else None
-        if leaves is None or not is_alike(keys, key):
+        if leaves is None or not can_set(keys, key):
             raise refused_key(key, "a key of a dict")
         if keys is not self.structure[0]:
             self._renew(self.table, (keys, self.structure[1]))

@@ -12,14 +12,21 @@ from runtime.core.op import CAST
 from runtime.core.positions import staging_error
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.text import Text
-from runtime.core.trace import apply
+from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import TensorType
 from runtime.ops.effects import raise_unless
 from runtime.ops.lists import ListValue
 from runtime.ops.logic import logical_and, not_equal, where
-from runtime.staging.values.constant_layout import Constants, constants_of, words_of
+from runtime.staging.values.constant_layout import (
+    Constants,
+    Numbers,
+    classes_of_members,
+    constants_of,
+    words_of,
+)
 from runtime.staging.values.element_layout import Record, same_layout
 from runtime.staging.values.element_structures import join_structures
+from runtime.staging.values.enum_members import is_member, is_number_member
 from runtime.staging.values.hash_table import Table
 from runtime.staging.values.iterables import weak_int
 from runtime.staging.values.key_parts import (
@@ -37,10 +44,9 @@ from runtime.staging.values.references import Reference, References, is_hashable
 from runtime.staging.values.select import use
 
 __all__ = [
-    "certain", "entry_of", "is_alike", "is_any_order", "is_choice", "is_key", "is_number", "is_staged_key",
-    "key_constants", "key_leaves", "key_structure", "key_to_set", "missing_key", "raise_unless_there", "refused_key",
-    "settled_key",
-    "structure_with"]
+    "can_set", "certain", "entry_of", "is_alike", "is_any_order", "is_choice", "is_key", "is_number", "is_staged_key",
+    "join_keys", "key_constants", "key_leaves", "key_structure", "key_to_set", "missing_key", "raise_unless_there",
+    "refused_key", "settled_key", "structure_with"]
 
 
 def is_number(x: Any) -> bool:
@@ -59,12 +65,14 @@ def is_key(key: Any) -> bool:
 
 
 def key_constants(key: Any) -> Constants | None:
-    """The layout of a key that is one of several texts, members of an Enum, functions of modules or classes, which are
-    equal if they are the same; None for other keys."""
-    if isinstance(key, (str, Text)):
+    """The layout of a key that is one of several texts, members of Enums (of one, if they are numbers or text, too),
+    functions of modules or classes, which are equal if they are the same; None for other keys."""
+    if isinstance(key, (str, Text)) and not is_member(key):
         return words_of(key)
     found = constants_of(key)
-    return found if found is not None and all(map(_is_by_identity, found.values.values())) else None
+    if found is None or len(classes_of_members(found)) == 1 or all(map(_is_by_identity, found.values.values())):
+        return found
+    return None
 
 
 def _is_by_identity(x: Any) -> bool:
@@ -82,11 +90,38 @@ def key_structure(key: Any) -> Any:
     return key.__arena__.layout if isinstance(key, Reference) else key_constants(key)
 
 
+def join_keys(a: Any, b: Any) -> Any:
+    """The structure of keys that have one of these. ValueError or TypeError if there is none: among others, where a
+    number or text would lose, or get, the Enum of which it is a member."""
+    joined = join_structures(a, b)
+    for one, other in zip(_layouts(a), _layouts(b), strict=True):
+        if classes_of_members(one) != classes_of_members(other):
+            raise ValueError(f"the structures differ: {one!r} and {other!r}")
+    return joined
+
+
+def _layouts(structure: Any) -> list[Any]:
+    """The layouts of the leaves of keys."""
+    return [layout for leaf in pytree.flatten(structure) for layout in (
+        _layouts(leaf.fields) if isinstance(leaf, Record) else [leaf])]
+
+
+def can_set(structure: Any, key: Any) -> bool:
+    """Whether a key can be set in a table with keys of that structure."""
+    try:
+        join_keys(structure, key_structure(key))
+    except StagingError:
+        raise
+    except (TypeError, ValueError):
+        return False
+    return is_alike(structure, key)
+
+
 def structure_with(structure: Any, key: Any) -> Any:
     """The structure of keys like those of that structure and like `key`; the same one if there is none, or `key` has
     it."""
     try:
-        joined = join_structures(structure, key_structure(key))
+        joined = join_keys(structure, key_structure(key))
     except (TypeError, ValueError):
         return structure
     return structure if same_layout(structure, joined) else joined
@@ -94,7 +129,7 @@ def structure_with(structure: Any, key: Any) -> Any:
 
 def is_any_order(structure: Any) -> bool:
     """Whether Python's order of a set of such items is any: it depends on addresses, or on the seed of hashes."""
-    return isinstance(structure, (Constants, References))
+    return isinstance(structure, (Constants, References)) and not isinstance(structure, Numbers)
 
 
 def certain(value: Any) -> Any:
@@ -153,8 +188,9 @@ def refused_key(key: Any, what: str) -> StagingError:
             "Let it be one of several texts that are known: an item of a list of them, or a character of one.")
     return staging_error(
         f"{what} that changes in staged code is of another kind here than the others: all are numbers of one type, or"
-        " text, or objects, or members of Enums, functions and classes, or tuples or frozen dataclasses alike of"
-        " these", "Give all keys one type." if what.startswith("a key") else "Use one set for each kind of items.")
+        " text, or objects, or members of Enums (of one, if these are numbers or text), functions and classes, or"
+        " tuples or frozen dataclasses alike of these",
+        "Give all keys one type." if what.startswith("a key") else "Use one set for each kind of items.")
 
 
 def entry_of(table: Table, structure: Any, key: Any) -> Any:
@@ -177,7 +213,7 @@ def raise_unless_there(entry: Any, key: Any) -> None:
 
 def _raise_missing(there: Any, key: Any) -> None:
     parts = parts_of_key(key) or (key,)
-    at = next((i for i, part in enumerate(parts) if is_choice(part)), None)
+    at = next((i for i, part in enumerate(parts) if is_choice(part) or is_number_member(part)), None)
     if at is None:
         raise_unless(there, missing_key(key))
         return
@@ -250,6 +286,8 @@ def _place_or_number(layout: Any, leaf: Any) -> Any:
         return leaf.__place__ if layout is leaf.__arena__.layout else None
     if isinstance(layout, Constants):
         return layout.number_of(leaf)
+    if is_number_member(leaf):
+        return convert_to_tensor(leaf)
     return None if isinstance(layout, References) else leaf
 
 

@@ -7,6 +7,7 @@ int32.
 """
 from __future__ import annotations
 
+import enum
 import operator
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,6 +34,7 @@ from runtime.core.errors import IndexOutOfRangeError, OperatorNotAllowedInGraphE
 from runtime.core.formatting import formatted
 from runtime.core.generator_frames import decided_in_python
 from runtime.core.op import CAST
+from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor, not_iterable
 from runtime.core.text import Text, concat_text
@@ -391,6 +393,8 @@ def _column(values: list[Any]) -> Callable[[Any], Any]:
         return lambda i: values[0]
     if any(isinstance(value, StagedArray) for value in values):
         return lambda i: selected(values, i)
+    if all(issubclass(kind, enum.Enum) for kind in set(map(type, values))):
+        return lambda i: OPERATIONS.choose_member(values, i)
     rows = stacked(values)
     return lambda i: rows[i]
 

@@ -104,7 +104,7 @@ def choose(values: Sequence[Any], at: Any) -> Any:
         flags.objects_are_chosen = True
         return selected(values, at)
     if all(map(is_member, values)):
-        return _choose_object(values, at)
+        return _choose_member(values, at)
     if all(map(is_number, values)):
         if trials.depth and any(isinstance(value, Tensor) and value.ndim for value in values):
             refuse_choice(len(values))
@@ -122,6 +122,19 @@ def choose(values: Sequence[Any], at: Any) -> Any:
     if all(isinstance(value, (*_NUMBERS, str, Text, type(None))) for value in values):
         return _one_of_several_types(values, at)
     return _choose_object(values, at)
+
+
+def _choose_member(values: Sequence[Any], at: Any) -> Any:
+    """`choose` for members of Enums, many of which may be one."""
+    distinct = {id(value): value for value in values}
+    if len(distinct) < len(values):
+        places = {key: place for place, key in enumerate(distinct)}
+        at = indexable([places[id(value)] for value in values], "list")(at)
+    members = [*distinct.values()]
+    return _choose_object(members, at) if len(members) > 1 else members[0]
+
+
+OPERATIONS.define(choose_member=_choose_member)
 
 
 def _may_differ_in_size(values: Sequence[Any]) -> bool:

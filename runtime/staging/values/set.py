@@ -24,8 +24,8 @@ from runtime.ops.logic import greater, logical_and, not_equal
 from runtime.staging.values.any_order import listed_in_any_order, refuse_order
 from runtime.staging.values.dict import View
 from runtime.staging.values.dict_keys import (
+    can_set,
     entry_of,
-    is_alike,
     is_any_order,
     is_key,
     is_staged_key,
@@ -135,7 +135,7 @@ class StagedSet(Staged):
             self.leaves = tuple(Table.empty(types, ()).leaves)
         structure = structure_with(self.structure, item)
         leaves = key_leaves(structure, self.table.keys, item) if self.leaves and is_key(item) else None
-        if leaves is None or not is_alike(structure, item):
+        if leaves is None or not can_set(structure, item):
             raise refused_key(item, "an item of a set")
         self.structure = structure
         self.leaves = tuple(self.table.put(leaves, ()).leaves)
