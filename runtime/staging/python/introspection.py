@@ -13,12 +13,14 @@ import numpy as np
 from autograph.backend import is_body, is_container, is_internal, is_reference, keyed, operators
 from runtime.core.array_mode import need_objects
 from runtime.core.array_promotion import is_of_arrays
+from runtime.core.errors import UnimplementedError
 from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.variable_bindings import Placeholder
 from runtime.numpy.array_choices import JoinedArray, SelectedArray
 from runtime.numpy.array_objects import StagedArray
+from runtime.ops.effects import raise_unless
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.row_table import ChosenRow, Row
 from runtime.staging.python.attribute_names import get_by_text, set_by_text
@@ -28,7 +30,7 @@ from runtime.staging.values.dict_keys import is_staged_key
 from runtime.staging.values.iterables import stages
 from runtime.staging.values.list_elements import check_identity, is_same_element, refuse_identity
 from runtime.staging.values.open_bodies import elements_with
-from runtime.staging.values.optional import Maybe, MaybeObject, known, same_or_none
+from runtime.staging.values.optional import Maybe, MaybeObject, known, same_or_none, without_none
 from runtime.staging.values.references import Reference, is_hashable_reference, number_of, same_reference, selected
 from runtime.staging.values.select import (
     Select,
@@ -155,7 +157,7 @@ def is_same(value: Any, other: Any) -> Any:
     for container in itertools.chain(*sides) if any(map(is_container, sides[1])) else ():
         note_compared(container)
     if isinstance(value, Maybe) or isinstance(other, Maybe):
-        return same_or_none(value, other, _is_content)
+        return _is_same_or_none(value, other)
     if value is other:
         return True
     _check_arrays(value, other)
@@ -203,13 +205,18 @@ def _check_sets(value: Any, other: Any) -> None:
             "Compare their items (`==`), or keep a number or bool that says which one it is.")
 
 
-def _is_content(value: Any, other: Any) -> Any:
-    """`is_same` for the contents of values that may be None."""
-    if isinstance(value, (Tensor, tuple)) and isinstance(other, (Tensor, tuple)):
-        raise staging_error(
-            "whether two names have one tensor or tuple is asked here (`is`), and one of them may be None: that is"
-            " known only when the graph runs", "Compare their values (`==`), or ask whether they are None.")
-    return is_same(value, other)
+def _is_same_or_none(value: Any, other: Any) -> Any:
+    """`is_same` for values that may be None. Which number, tensor or tuple a name has only Python knows:
+    UnimplementedError at run time if both names have one."""
+    (one, has_one), (second, has_second) = map(without_none, (value, other))
+    is_known = value is other or one is second
+    if is_known or not all(isinstance(x, (Tensor, tuple)) for x in (one, second)):
+        return same_or_none(value, other, is_same)
+    missing, other_missing = operators.not_(has_one), operators.not_(has_second)
+    raise_unless(operators.or_(missing, lambda: other_missing), UnimplementedError(
+        "whether two names have one number, tensor or tuple is asked here (`is`), which may be None, and neither is:"
+        " only Python knows; compare their values (`==`), or ask whether they are None"))
+    return operators.and_(missing, lambda: other_missing)
 
 
 def _bit(value: Any, name: Any) -> Any:

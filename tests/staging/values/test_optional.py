@@ -9,7 +9,7 @@ from traced_once import on
 
 import autograph as ag
 import runtime as rt
-from runtime.errors import OperatorNotAllowedInGraphError, StagingError
+from runtime.errors import OperatorNotAllowedInGraphError, StagingError, UnimplementedError
 from tests.plain_values import plain
 
 SENTINEL = object()
@@ -199,10 +199,25 @@ def test_the_truth_in_code_left_alone(kind: str) -> None:
         rt.function(f, executor="numpy")(rt.constant(1.0))
 
 
-def test_which_tensor_it_is() -> None:
-    f = given(lambda v: v is rt.constant(1.0), MAKES["tensor"])
-    with pytest.raises(StagingError, match=r"whether two names have one tensor or tuple is asked here \(`is`\)"):
-        rt.function(f)(rt.constant(1.0))
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_which_tensor_it_is(executor: str) -> None:
+    f = rt.function(given(lambda v: v is rt.constant(1.0), MAKES["tensor"]), executor=executor)
+    assert not f(rt.constant(-1.0))
+    with pytest.raises(UnimplementedError, match=r"whether two names have one number, tensor or tuple is asked here"):
+        f(rt.constant(1.0))
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_which_elements_are_one(executor: str) -> None:
+    @rt.function(executor=executor)
+    def f(xs: Any, i: Any) -> Any:
+        xs[i] = None
+        return xs[0] is xs[1], xs[0] is not xs[1]
+
+    for xs, found in (([None, 3], True), ([2, 3], False)):
+        assert [*map(bool, f(xs, rt.constant(1)))] == [found, not found]
+    with pytest.raises(UnimplementedError):
+        f([2, 3, 4], rt.constant(2))
 
 
 def test_a_function_that_was_converted_before() -> None:
