@@ -543,9 +543,9 @@ def _with_found(
     whole replaces its parts."""
     if not found:
         return names, [*known]
-    inside = tuple(path + step for path in found for step in ".[")
+    inside = _inside(found)
     names = (*(name for name in names if not name.startswith((ALIASED, *inside))), *found)
-    all_found = [*(name for name in known if not name.startswith(inside)), *found]
+    all_found = [name for name in (*known, *found) if not name.startswith(inside)]
     return tuple(dict.fromkeys((*_places_of(names, backend, functions, roots), *all_found))), all_found
 
 
@@ -558,14 +558,22 @@ def _assigned(names: tuple[str, ...], backend: Backend, functions: tuple[Any, ..
 def _places_of(
     names: tuple[str, ...], backend: Backend, functions: tuple[Any, ...], roots: dict[str, CellType]
 ) -> tuple[str, ...]:
-    """The names, normalised: parts of a list or dict that is state as a whole become that container, and names without
-    storage of their own are dropped (their effects are discovered when they are set)."""
+    """The names, normalised: parts of a list or dict that is state as a whole become that container. Names without
+    storage of their own are dropped, and those that lead through an attribute or item that is state, which need not
+    have one object throughout: their effects are discovered when they are set."""
     if all(map(str.isidentifier, names)):
         return names
     known = State(names, backend.stages, *functions, roots=roots)
     places = [known.lasting(place) for name in names if (place := known.place(name)) is not None]
     holders = known.holders(frozenset(places))
-    return tuple(dict.fromkeys(holders.get(name, name) for name in places))
+    found = dict.fromkeys(holders.get(name, name) for name in places)
+    inside = _inside(name for name in found if not name.isidentifier())
+    return tuple(name for name in found if not name.startswith(inside))
+
+
+def _inside(names: Iterable[str]) -> tuple[str, ...]:
+    """How the names of the parts of these begin."""
+    return tuple(name + step for name in names for step in ".[")
 
 
 def checkpoint(*read: Callable[..., Any]) -> tuple[Checkpoint, Snapshot | None] | None:
