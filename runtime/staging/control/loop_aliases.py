@@ -3,7 +3,7 @@ one container per name."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from autograph.backend import ALIASED, references
 from runtime.core.positions import user_position
 from runtime.staging.values import alias_errors, alias_tracking
-from runtime.staging.values.alias_join import BodyEnd, without_age
+from runtime.staging.values.alias_join import BodyEnd, Place, without_age
 from runtime.staging.values.open_bodies import contents_of, elements_with, is_followed
 
 __all__ = ["LoopAliases", "holders_of"]
@@ -48,6 +48,7 @@ class LoopAliases:
         """StagingError if an iteration changes a container that is aliased in one iteration but not in another."""
         self.check_start()
         self.check_iterations()
+        self.check_parts()
         self.check_other_holders()
         self.check_elements()
         self.check_compared()
@@ -98,6 +99,16 @@ class LoopAliases:
                                 (one is None or one is not second) and self.conflict(i, j, one, second)
                                 for second in shared.get(id(other), ())):
                             self.refuse(i, other)
+
+    def check_parts(self) -> None:
+        """Check containers that the body creates and to which two parts of one variable refer after an iteration."""
+        for after in self.end.iterations:
+            for i in self.own:
+                for paths, value in _shared_parts(after[i]) if self.changed[i] and self.read[i] else ():
+                    one, other = (self.began[i].get(path) for path in paths)
+                    if id(value) in self.end.made and one is not other and not self.modified[i].isdisjoint(
+                            (id(one), id(other))):
+                        self.refuse(i, value)
 
     def check_other_holders(self) -> None:
         """Check containers assigned to variables whose containers the body changes, if they have other references."""
@@ -166,6 +177,16 @@ class LoopAliases:
 
     def refuse(self, i: int, value: Any) -> NoReturn:
         alias_errors.refuse_change(value, self.names[i], user_position())
+
+
+def _shared_parts(contained: Mapping[Place, Sequence[Any]]) -> Iterator[tuple[tuple[Place, Place], Any]]:
+    """Pairs of paths in a variable that may lead to one container, with that."""
+    paths: dict[int, list[Place]] = {}
+    for path, others in contained.items():
+        for value in others:
+            for one in paths.setdefault(id(value), []):
+                yield (one, path), without_age(value)
+            paths[id(value)].append(path)
 
 
 def holders_of(names: Sequence[str], init: Sequence[Any], began: Sequence[dict[Any, Any]]) -> Holders:

@@ -204,3 +204,19 @@ def test_methods_of_objects_may_be_named_like_those_of_lists_and_dicts() -> None
     zs = rt.constant([1.0, 2.0, 3.0])
     assert [float(x) for x in rt.function(of_argument)(Filter([0.0], [0.0]), zs)] == [3.0, 6.0]
     assert [float(x) for x in rt.function(of_attribute)(Robot(), zs)] == [3.0, 6.0]
+
+
+def test_a_path_through_an_attribute_that_is_state_is_not_state_of_its_own() -> None:
+    def f(n):
+        held = Tagged()
+        held.tag = Made(rt.constant(1))
+        if n > 0:
+            held.tag = Made(n)
+        else:
+            held.tag.n += 5
+        return held.tag.n
+
+    graph = rt.function(f).get_concrete_function(rt.TensorSpec([], rt.int32)).graph
+    [cond] = [node for node in graph.nodes if node.op.name == "cond"]
+    assert len(cond.outputs) == 1
+    assert [int(rt.function(f)(rt.constant(n))) for n in (3, 0)] == [3, 6]

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.plain_values import Job, check_shown, executors
+import runtime as rt
+from tests.plain_values import Job, check_shown, check_sizes, executors
 
 
 class ListNode:
@@ -549,3 +550,118 @@ PROGRAMS = [
 @pytest.mark.parametrize(("fn", "args"), PROGRAMS)
 def test_programs(fn: Any, args: list[Any], executor: str) -> None:
     check_shown(fn, executor, *args)
+
+
+class Ends:
+    def __init__(self):
+        self.head = self.tail = None
+
+    def append(self, val):
+        made = ListNode(val)
+        if self.head is None:
+            self.head = self.tail = made
+        else:
+            self.tail.next = made
+            self.tail = made
+
+
+def digits(node):
+    number = 0
+    while node is not None:
+        number = number * 10 + node.val
+        node = node.next
+    return number
+
+
+def one_object_in_two_attributes(n: Any) -> Any:
+    ends = Ends()
+    for i in range(n):
+        if ends.head is None:
+            ends.head = ends.tail = ListNode(i)
+        else:
+            ends.tail.val += 10
+    return ends.head.val, ends.tail.val
+
+
+def one_object_until_the_next(n: Any) -> Any:
+    ends = Ends()
+    for i in range(n):
+        if i > 0:
+            ends.tail.val += 10
+            ends.tail = ListNode(i)
+        else:
+            ends.head = ends.tail = ListNode(i)
+    return ends.head.val, ends.tail.val
+
+
+def queue_with_two_ends(n: Any) -> Any:
+    ends = Ends()
+    for i in range(n):
+        made = ListNode(i)
+        if ends.head is None:
+            ends.head = ends.tail = made
+        else:
+            ends.tail.next = made
+            ends.tail = made
+    return digits(ends.head), ends.head.val, ends.tail.val
+
+
+def queue_with_a_method(n: Any) -> Any:
+    ends = Ends()
+    for i in range(n):
+        ends.append(i)
+    return digits(ends.head), ends.head is ends.tail
+
+
+def queue_in_a_dict(n: Any) -> Any:
+    ends: Any = {"head": None, "tail": None}
+    for i in range(n):
+        made = ListNode(i)
+        if ends["head"] is None:
+            ends["head"] = ends["tail"] = made
+        else:
+            ends["tail"].next = made
+            ends["tail"] = made
+    return digits(ends["head"])
+
+
+def queue_in_a_list(n: Any) -> Any:
+    ends: Any = [None, None]
+    for i in range(n):
+        made = ListNode(i)
+        if ends[0] is None:
+            ends[0] = ends[1] = made
+        else:
+            ends[1].next = made
+            ends[1] = made
+    return digits(ends[0])
+
+
+def one_list_in_two_items(n: Any) -> Any:
+    both: Any = [None, None]
+    for i in range(n):
+        if i == 0:
+            both[0] = both[1] = [i]
+        else:
+            both[1].append(i)
+    return len(both[0]), len(both[1])
+
+
+@executors
+@pytest.mark.parametrize("fn", [
+    one_object_in_two_attributes, one_object_until_the_next, queue_with_two_ends, queue_with_a_method, queue_in_a_dict,
+    queue_in_a_list, one_list_in_two_items])
+def test_one_new_object_at_two_places(fn: Any, executor: str) -> None:
+    check_sizes(fn, executor, 4, 1, 2)
+
+
+@executors
+def test_one_new_object_at_two_places_of_an_argument(executor: str) -> None:
+    def appended(ends, n):
+        for i in range(n):
+            ends.append(i)
+        return digits(ends.head)
+
+    ends, expected = Ends(), Ends()
+    assert rt.function(appended, executor=executor)(ends, rt.constant(4)).numpy() == appended(expected, 4) == 123
+    assert ends.head.next.next.next is ends.tail
