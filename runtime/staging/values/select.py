@@ -389,7 +389,7 @@ def _can_be_chosen(x: Any) -> bool:
     """Whether state may be a select among such objects, since they are not copied for a body."""
     if isinstance(x, (*_FUNCTIONS, type)):
         return True
-    return fields_in(x) is not None and not is_container(x) and not hasattr(type(x), "__stands_for__")
+    return not hasattr(type(x), "__stands_for__") and fields_in(x) is not None and not is_container(x)
 
 
 def _is_free(x: Any) -> bool:
