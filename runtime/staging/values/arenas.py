@@ -23,6 +23,7 @@ from runtime.staging.values.element_layout import empty_row, types_of
 from runtime.staging.values.element_structures import structure_of
 from runtime.staging.values.iterables import view_of
 from runtime.staging.values.list import StagedList, unview
+from runtime.staging.values.optional import there
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.references import (
     IDENTITY,
@@ -34,7 +35,7 @@ from runtime.staging.values.references import (
 )
 from runtime.staging.values.truthiness import truth
 
-__all__ = ["Arena", "can_be_reference", "constructor", "list_of", "reference_class", "truth_of"]
+__all__ = ["Arena", "as_stored", "can_be_reference", "constructor", "list_of", "reference_class", "truth_of"]
 
 
 class Arena:
@@ -79,7 +80,7 @@ class Arena:
         first = next(iter(self.fields.values()))
         made = self.at(view_of(first).length if first else convert_to_tensor(0))
         for name, values in self.fields.items():
-            value = unview(attributes.get(name, 0))
+            value = as_stored(attributes.get(name, 0))
             value = made if value is x and x is not None else value
             if type(value) is list and not value:
                 refill(value, empty_row())
@@ -117,7 +118,12 @@ class Arena:
     def write(self, index: Any, name: str, value: Any) -> None:
         """Set an attribute of the object with that index."""
         self.written.add(name)
-        view_of(self.fields[name])[index] = unview(value)
+        view_of(self.fields[name])[index] = as_stored(value)
+
+
+def as_stored(value: Any) -> Any:
+    """The value of an attribute as its list stores it: not a view, and not one that may be None where it is none."""
+    return there(unview(value))
 
 
 def reference_class(arena: Arena, cls: type, attributes: Sequence[str]) -> Any:

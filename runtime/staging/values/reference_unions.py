@@ -20,9 +20,9 @@ from runtime.core.trace import convert_to_tensor
 from runtime.ops.effects import raise_unless
 from runtime.ops.lists import list_append, list_get, list_length
 from runtime.ops.logic import not_equal
-from runtime.staging.values.arenas import Arena, list_of, reference_class
+from runtime.staging.values.arenas import Arena, as_stored, list_of, reference_class
 from runtime.staging.values.iterables import StagedRange, view_of
-from runtime.staging.values.list import fold, unview
+from runtime.staging.values.list import fold
 from runtime.staging.values.references import IDENTITY, Reference, is_frozen
 from runtime.staging.values.select import SPECIAL, call_method, select_of, use
 
@@ -66,7 +66,7 @@ class Union(Arena):
         place = view_of(numbers).length if numbers else convert_to_tensor(0)
         made = self.reference(self.kinds[cls], place)
         for name, value in {_CLASS: self.classes.index(cls), **attributes}.items():
-            self._put(name, made if value is x and x is not None else unview(value), place)
+            self._put(name, made if value is x and x is not None else as_stored(value), place)
         return made
 
     def _put(self, name: str, value: Any, place: Any) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
-from tests.plain_values import Job, check_shown, check_sizes, executors
+from tests.plain_values import Job, check_shown, check_sizes, executors, identities, shown
 
 
 class ListNode:
@@ -647,6 +647,65 @@ def one_list_in_two_items(n: Any) -> Any:
     return len(both[0]), len(both[1])
 
 
+class Pair:
+    def __init__(self, val, before=None):
+        self.val, self.before, self.after = val, before, None
+
+
+class OtherPair(Pair):
+    def __init__(self, val):
+        super().__init__(-val)
+
+
+def doubly_linked(n: Any) -> Any:
+    last = None
+    for i in range(n):
+        made = Pair(i)
+        if last is not None:
+            last.after = made
+            made.before = last
+        last = made
+    first, forth, back = last, 0, 0
+    while last is not None:
+        first, back = last, back * 10 + last.val
+        last = last.before
+    while first is not None:
+        forth = forth * 10 + first.val
+        first = first.after
+    return forth, back
+
+
+def doubly_linked_by_its_constructor(n: Any) -> Any:
+    last = None
+    for i in range(n):
+        if last is not None:
+            made = Pair(i, last)
+            last.after = made
+        else:
+            made = Pair(i)
+        last = made
+    return last.val, last.before.val if last.before is not None else -1, last.after is None
+
+
+def doubly_linked_of_two_classes(n: Any) -> Any:
+    last = None
+    for i in range(n):
+        made = Pair(i) if i % 2 == 0 else OtherPair(i)
+        if last is not None:
+            last.after, made.before = made, last
+        last = made
+    back = 0
+    while last is not None:
+        back, last = back * 10 + last.val, last.before
+    return back
+
+
+@executors
+@pytest.mark.parametrize("fn", [doubly_linked, doubly_linked_by_its_constructor, doubly_linked_of_two_classes])
+def test_an_attribute_is_given_what_may_be_none_elsewhere(fn: Any, executor: str) -> None:
+    check_sizes(fn, executor, 4, 1, 2)
+
+
 @executors
 @pytest.mark.parametrize("fn", [
     one_object_in_two_attributes, one_object_until_the_next, queue_with_two_ends, queue_with_a_method, queue_in_a_dict,
@@ -665,3 +724,48 @@ def test_one_new_object_at_two_places_of_an_argument(executor: str) -> None:
     ends, expected = Ends(), Ends()
     assert rt.function(appended, executor=executor)(ends, rt.constant(4)).numpy() == appended(expected, 4) == 123
     assert ends.head.next.next.next is ends.tail
+
+
+def linked(*values):
+    head = None
+    for value in reversed(values):
+        head = ListNode(value, head)
+    return head
+
+
+def merged_until_break(a: Any, b: Any, limit: Any) -> Any:
+    dummy = tail = ListNode(-1)
+    while a and b:
+        if a.val <= b.val:
+            tail.next, a = a, a.next
+        else:
+            tail.next, b = b, b.next
+        tail = tail.next
+        if tail.val > limit:
+            break
+    return dummy.next
+
+
+def merged_until_return(a: Any, b: Any, limit: Any) -> Any:
+    dummy = tail = ListNode(-1)
+    while a and b:
+        if a.val <= b.val:
+            tail.next = a
+            a = a.next
+        else:
+            tail.next = b
+            b = b.next
+        tail = tail.next
+        if tail.val > limit:
+            return dummy.next
+    return dummy.next
+
+
+@executors
+@pytest.mark.parametrize("limit", [100, 2, 0])
+@pytest.mark.parametrize("fn", [merged_until_break, merged_until_return])
+def test_a_merge_of_two_arguments_that_a_loop_leaves(fn: Any, limit: int, executor: str) -> None:
+    given, expected = (linked(1, 4), linked(2, 3)), (linked(1, 4), linked(2, 3))
+    merged, wanted = rt.function(fn, executor=executor)(*given, rt.constant(limit)), fn(*expected, limit)
+    assert shown([merged, *given]) == shown([wanted, *expected])
+    assert identities([merged, *given]) == identities([wanted, *expected])
