@@ -286,6 +286,44 @@ class OfParts(Program):
             yield from self.loop(depth)
 
 
+class OfPlaces(Program):
+    """One in which attributes, items and variables are None or get new objects, several of them the same one."""
+
+    NEW = ("h.head", "h.tail", "e['p']", "e['q']", "m[0]", "m[1]", "a", "b")
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.count = 0
+        lines = ["    h, e, m, a, b = Ends(), {'p': None, 'q': None}, [None, None], None, None"]
+        lines += [f"    {self.pick(*self.NEW)} = {self.pick(*self.NEW)} = {self.new('x')}"
+                  for _ in range(self.random.randrange(2))]
+        lines += self.block(1, 3, 5)
+        shown = [f"{place}.v if {place} is not None else -9.0" for place in self.NEW]
+        shown += [f"{place} is {other}" for place, other in zip(self.NEW, self.NEW[1:], strict=False)]
+        self.text = "def f(x):\n" + "\n".join(lines) + f"\n    return [{', '.join(shown)}]\n"
+
+    def new(self, value: str) -> str:
+        return f"Object({value}, x)"
+
+    def statement(self, depth: int) -> Iterator[str]:
+        near = self.random.randrange(0, len(self.NEW), 2)  # two places of one container, more often than others
+        place, other = self.random.sample(self.random.choice([self.NEW, self.NEW[near:near + 2]]), 2)
+        kind = self.random.randrange(10 if depth < 3 else 5)
+        if kind == 0:
+            yield f"{place} = {other} = {self.new(self.pick('x', 'x * 2.0'))}"
+        elif kind == 1:
+            yield f"{place} = {self.pick(other, self.new('x + 1.0'))}"
+        elif kind < 5:
+            yield f"if {place} is None:"
+            yield f"    {place} = {other} = {self.new('x')}"
+            yield "else:"
+            yield f"    {place}.v = {place}.v + 10.0"
+        elif kind < 7:
+            yield from self.branches("x", depth)
+        else:
+            yield from self.loop(depth)
+
+
 class Object:
     def __init__(self, v: Any, w: Any) -> None:
         self.v, self.w = v, w
@@ -305,6 +343,11 @@ class Record:
 
 class Holder:
     held: Any
+
+
+class Ends:
+    def __init__(self) -> None:
+        self.head = self.tail = None
 
 
 def either(a: Any, b: Any, test: Any) -> Any:
@@ -328,14 +371,15 @@ PROGRAMS = {
     "objects": lambda seed: OfObjects(seed, "Object"),
     "parts": OfParts,
     "records": lambda seed: OfObjects(seed, "Record"),
+    "places": OfPlaces,
 }
 
 
 def outcome(text: str, filename: str) -> str:
     """"same", "refused", "raises" (in Python, too), or what differs."""
     linecache.cache[filename] = len(text), None, text.splitlines(keepends=True), filename
-    namespace: dict[str, Any] = {"rt": rt, "Object": Object, "Record": Record, "Holder": Holder, "either": either,
-                                 "total": total}
+    namespace: dict[str, Any] = {"rt": rt, "Object": Object, "Record": Record, "Holder": Holder, "Ends": Ends,
+                                 "either": either, "total": total}
     exec(compile(text, filename, "exec"), namespace)
     f, staged = namespace["f"], rt.function(namespace["f"], executor="numpy")
     for value in (-1.0, 0.5, 2.0):

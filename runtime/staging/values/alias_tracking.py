@@ -372,11 +372,12 @@ def aliases_of(value: Any) -> list[Any]:
 
 
 def check_comparison(value: Any, other: Any) -> None:
-    """StagingError if the identity of two containers is known only at run time."""
-    body = open_now.bodies[-1] if open_now.bodies else Body()
-    relations = [relation for relation in (*body.relations, *body.inner)
-                 if relation.value is value or relation.value is other]
-    one, another = ({id(each), *[id(relation.other) for relation in relations if relation.value is each]}
-                    for each in (value, other))
-    if relations and one & another:
-        refuse_comparison(value, relations[-1].name, relations[-1].place)
+    """StagingError if the identity of two containers is known only at run time, by a pair of any open body."""
+    for body in reversed(open_now.bodies):
+        relations = [relation for relation in (*body.relations, *body.inner)
+                     if relation.value is value or relation.value is other]
+        one, another = ({id(each), *[id(relation.other) for relation in relations if relation.value is each]}
+                        for each in (value, other))
+        if relations and one & another:
+            refuse_comparison(value, relations[-1].name, relations[-1].place)
+        value, other = (body.copies.get(id(each), (None, each))[1] for each in (value, other))

@@ -706,10 +706,18 @@ def test_an_attribute_is_given_what_may_be_none_elsewhere(fn: Any, executor: str
     check_sizes(fn, executor, 4, 1, 2)
 
 
+def one_object_in_two_variables(n: Any) -> Any:
+    one = other = third = None
+    for i in range(n):
+        one = other = ListNode(i)
+        third = ListNode(i)
+    return one is other, one is third
+
+
 @executors
 @pytest.mark.parametrize("fn", [
-    one_object_in_two_attributes, one_object_until_the_next, queue_with_two_ends, queue_with_a_method, queue_in_a_dict,
-    queue_in_a_list, one_list_in_two_items])
+    one_object_in_two_variables, one_object_in_two_attributes, one_object_until_the_next, queue_with_two_ends,
+    queue_with_a_method, queue_in_a_dict, queue_in_a_list, one_list_in_two_items])
 def test_one_new_object_at_two_places(fn: Any, executor: str) -> None:
     check_sizes(fn, executor, 4, 1, 2)
 
