@@ -358,6 +358,10 @@ class Backend(Protocol):
         """Raise an error if the graph operations traced from these lines of the user's file may raise one of
         `kinds`."""
 
+    def staging_again(self, times: int, holders: Sequence[Any]) -> None:
+        """Called before a statement is staged again, for the `times`-th time, since its bodies changed more than its
+        state. `holders`: the objects among the changed ones to which no variable leads."""
+
     def body_began(self) -> None:
         """Called at the beginning of each body, when the state is that of the body. `mutable_values` is asked after
         it."""

@@ -146,6 +146,11 @@ class State:
         self.roots[name] = target if isinstance(target, CellType) else CellType(target)
         return name
 
+    def unnamed_holders(self) -> list[Any]:
+        """The objects to which no variable leads and whose parts the bodies were found to change."""
+        found = {path_of(name)[0] for name in self.discovered}
+        return [cell.cell_contents for name, cell in self.roots.items() if name in found and cell_is_filled(cell)]
+
     def set_iterators(self, iterators: list[tuple[str, Place]], backend: Backend) -> None:
         self.iterators = iterators
         for name, place in iterators:
@@ -528,6 +533,7 @@ def staged(
             variables.orders.settle()
             mark.assigned()
             return after[:results]
+        backend.staging_again(len(tried), variables.unnamed_holders())
         found = sorted(variables.lasting(name) for name in variables.discovered)
         names, all_found = _with_found(names, all_found, found, backend, functions, roots)
     raise backend.error(

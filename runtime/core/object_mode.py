@@ -174,11 +174,12 @@ def want_references(of_containers: bool = False) -> bool:
 
 def want_adoption() -> None:
     """Called where the state of a statement is many choices among objects from before the call: NeedsAdoption if these
-    can be by reference, so that each choice is an index."""
+    can be by reference, so that each choice is an index. It is raised again where an enclosing statement has been
+    staged again in place of it."""
     mode = _trace.mode
     if mode is not None and mode.may_adopt:
-        mode.may_adopt = False
-        if mode.outside():
+        mode.may_adopt = bool(mode.outside())
+        if mode.may_adopt:
             raise NeedsAdoption("objects from before the call become ones by reference")
 
 

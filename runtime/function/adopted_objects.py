@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import Any, Final
 
 from autograph.backend import fields_in, is_of_converted_code
@@ -41,8 +42,8 @@ def calling(
 
 def _adoptable(outside: PriorState, fn: Any) -> dict[Name, tuple[type, tuple[str, ...]]]:
     """The classes of the objects from before the call that can be by reference, with their attributes: those whose
-    objects all have the same ones, which are numbers, text, tensors, None or such objects, also in tuples; but not that
-    of the object that `fn` is a method of."""
+    objects all have the same ones, which are numbers, text, members of an Enum, tensors, None or such objects, also in
+    tuples; but not that of the object that `fn` is a method of."""
     own = type(getattr(fn, "__self__", None))
     objects = [(x, fields) for x, fields in _objects(outside) if type(x) is not own]
     counts = Counter(name_of(type(x)) for x, _ in objects)
@@ -57,7 +58,8 @@ def _adoptable(outside: PriorState, fn: Any) -> dict[Name, tuple[type, tuple[str
 def _objects(outside: PriorState) -> list[tuple[Any, dict[str, Any]]]:
     """The objects of users' classes, with the attributes that they had before the trace."""
     return [(reached.value, before) for reached, before in outside.heap.records if is_of_converted_code(
-        type(reached.value)) and can_be_reference(type(reached.value)) and isinstance(before, dict)]
+        type(reached.value)) and can_be_reference(type(reached.value)) and isinstance(before, dict)
+        and not isinstance(reached.value, Enum)]
 
 
 def _fits(x: Any, fields: Mapping[str, Any], classes: Classes) -> bool:
@@ -68,7 +70,7 @@ def _fits(x: Any, fields: Mapping[str, Any], classes: Classes) -> bool:
 def _can_be_stored(value: Any, classes: Classes) -> bool:
     if type(value) is tuple:
         return all(_can_be_stored(part, classes) for part in value)
-    return type(value) in _ATOMS or name_of(type(value)) in classes
+    return type(value) in _ATOMS or isinstance(value, Enum) or name_of(type(value)) in classes
 
 
 class _Adoption:

@@ -102,6 +102,7 @@ from runtime.staging.values.dict import View
 from runtime.staging.values.element_layout import empty_row
 from runtime.staging.values.enum_members import NumberMember
 from runtime.staging.values.generators import StagedGenerator, call_of_generator, known_items
+from runtime.staging.values.growth import check_attempts
 from runtime.staging.values.iterables import EagerRows, Lazy, Poison, Staged, as_iterable, view_of
 from runtime.staging.values.list import unview
 from runtime.staging.values.list_elements import begin_statement, following, put_back, record_of
@@ -306,6 +307,9 @@ class Staging:
 
     def refuse_errors(self, filename: str, first: int, last: int, kinds: tuple[type[BaseException], ...]) -> None:
         refuse_errors(filename, first, last, kinds)
+
+    def staging_again(self, times: int, holders: Sequence[Any]) -> None:
+        check_attempts(times, holders)
 
     def body_began(self) -> None:
         begin_body()

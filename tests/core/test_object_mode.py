@@ -70,8 +70,8 @@ def test_whether_the_function_is_traced_again() -> None:
 
 
 def test_objects_from_before_the_call() -> None:
-    """They are a reason to trace again, after an error, or before one if the trace may ask for that, which it does
-    once."""
+    """They are a reason to trace again, after an error, or before one if the trace may ask for that; but not if there
+    were none when it first asked."""
     found = {name_of(Job): (Job, ("x",))}
     with pytest.raises(NeedsReferences), by_reference({}):
         note_outside(lambda: found)
@@ -80,6 +80,8 @@ def test_objects_from_before_the_call() -> None:
         raise StagingError("refused")
     with pytest.raises(NeedsAdoption), by_reference({}, may_adopt=True):
         note_outside(lambda: found)
+        with pytest.raises(NeedsAdoption):  # as where a statement is staged again in place of it
+            want_adoption()
         want_adoption()
     with by_reference({}, may_adopt=True):
         want_adoption()

@@ -4,11 +4,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import pytest
 
 import runtime as rt
+from runtime.staging.backend import Staging
 from tests.plain_values import executors
 
 
@@ -44,6 +46,23 @@ class Circle:
             node, last = node.next, node
         assert self.tail is last
         return found
+
+
+MOST_ATTEMPTS = 4
+"""How often a statement is staged until objects from before the call become ones by reference."""
+
+
+@pytest.fixture
+def attempts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of times that statements are staged again."""
+    found, known = [0], Staging.staging_again
+
+    def counted(self: Any, times: int, holders: Any) -> None:
+        found.append(times)
+        known(self, times, holders)
+
+    monkeypatch.setattr(Staging, "staging_again", counted)
+    return found
 
 
 def plain(x: Any) -> Any:
@@ -333,6 +352,92 @@ def test_insertion_into_a_tree(executor: str) -> None:
     assert rt.function(all_inserted, executor=executor)(root, rt.constant([3, 9, 3, 1])) is root
     assert root.left is left
     assert keys_of(root) == [1, 2, 3, 5, 9]
+
+
+class Bag:
+    """A tree, with the number of its keys."""
+
+    def __init__(self, root):
+        self.root, self.size = root, 2
+
+    def insert(self, key):
+        new = Tree(key)
+        self.size += 1
+        node = self.root
+        while True:
+            if key < node.key:
+                if node.left is None:
+                    node.left = new
+                    return
+                node = node.left
+            else:
+                if node.right is None:
+                    node.right = new
+                    return
+                node = node.right
+
+
+@executors
+def test_insertion_of_nodes_that_are_made_first(executor: str, attempts: list[int]) -> None:
+    def all_inserted(bag, keys):
+        for key in keys:
+            bag.insert(key)
+
+    traced = rt.function(all_inserted, executor=executor)
+    bag, other = (Bag(Tree(5, Tree(2))) for _ in range(2))
+    for keys in ([3, 8], [9, 1]):
+        traced(bag, rt.constant(keys))
+        all_inserted(other, keys)
+        assert keys_of(bag.root) == keys_of(other.root)
+        assert plain(bag.size) == other.size
+        assert plain(bag.root.right.key) == 8
+    assert max(attempts) <= MOST_ATTEMPTS
+
+
+class Role(Enum):
+    DEVELOPER, LEAD = "developer", "lead"
+
+
+class Plain:
+    def __init__(self, name, role, pay, boss=None):
+        self.name, self.role, self.pay, self.boss = name, role, pay, boss
+
+
+@dataclass
+class Record:
+    name: str
+    role: Role
+    pay: float
+    boss: Record | None = None
+
+
+def staff(cls):
+    ann = cls("ann", Role.LEAD, 100.0)
+    bob = cls("bob", Role.DEVELOPER, 50.0, ann)
+    cyd = cls("cyd", Role.LEAD, 60.0, bob)
+    return [ann, bob, cyd, cls("dot", Role.DEVELOPER, 40.0, ann)]
+
+
+def raised(people, place):
+    names, one = [], people[place]
+    while one is not None:
+        names.append(one.name)
+        if one.role is Role.LEAD:
+            one.pay += 5
+        one = one.boss
+    return names
+
+
+@pytest.mark.parametrize("cls", [Plain, Record])
+@executors
+def test_a_way_along_links(cls: type, executor: str, attempts: list[int]) -> None:
+    traced = rt.function(lambda people, place: " > ".join(raised(people, place)), executor=executor)
+    people, others = staff(cls), staff(cls)
+    for place in (2, 3, 0):
+        assert plain(traced(people, rt.constant(place))) == " > ".join(raised(others, place))
+        assert [plain(one.pay) for one in people] == [one.pay for one in others]
+        assert people[2].boss is people[1]
+    assert max(attempts) <= MOST_ATTEMPTS
 
 
 @executors

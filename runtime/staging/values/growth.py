@@ -15,10 +15,11 @@ from runtime.staging.values.lattice import Custom, Nested, Optional, Spec, text
 from runtime.staging.values.nesting import AS_OBJECTS, check_nesting
 from runtime.staging.values.select import Select, alternatives_of
 
-__all__ = ["check_choices", "check_growth", "unsettled"]
+__all__ = ["check_attempts", "check_choices", "check_growth", "unsettled"]
 
 _MOST_LINKED: Final = 64
 _MANY_TRACES: Final = 6
+_MANY_ATTEMPTS: Final = 4
 _MOST_CHOICES: Final = 8
 _FEWEST: Final = 3  # alternatives of these
 
@@ -43,6 +44,14 @@ def check_choices(specs: Iterable[Spec], holders: Iterable[Any] = ()) -> None:
     `holders`: the objects whose attributes are state, which count as well if there is such a choice."""
     choices = sum(map(_is_choice, specs))
     if choices and choices + len({id(x) for x in holders if can_be_reference(type(x))}) >= _MOST_CHOICES:
+        want_adoption()
+
+
+def check_attempts(times: int, holders: Iterable[Any]) -> None:
+    """Have objects from before the call by reference, if they can be, where a statement is staged again and again, here
+    for the `times`-th time, with attributes of more such objects (`holders`) as state: by value, each way along links
+    is copies of its own."""
+    if times >= _MANY_ATTEMPTS and any(can_be_reference(type(x)) for x in holders):
         want_adoption()
 
 
