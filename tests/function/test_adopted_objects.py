@@ -394,6 +394,101 @@ def test_insertion_of_nodes_that_are_made_first(executor: str, attempts: list[in
     assert max(attempts) <= MOST_ATTEMPTS
 
 
+class Colored:
+    def __init__(self, key):
+        self.key, self.left, self.right, self.parent, self.is_red = key, None, None, None, True
+
+
+class RedBlack:
+    """A red-black tree (Cormen et al., Introduction to Algorithms, chapter 13)."""
+
+    def __init__(self, keys=()):
+        self.root = None
+        for key in keys:
+            self.insert(key)
+
+    def replace(self, old, new):
+        new.parent = old.parent
+        if old.parent is None:
+            self.root = new
+        elif old is old.parent.left:
+            old.parent.left = new
+        else:
+            old.parent.right = new
+        old.parent = new
+
+    def rotate_left(self, node):
+        up = node.right
+        node.right = up.left
+        if up.left is not None:
+            up.left.parent = node
+        self.replace(node, up)
+        up.left = node
+
+    def rotate_right(self, node):
+        up = node.left
+        node.left = up.right
+        if up.right is not None:
+            up.right.parent = node
+        self.replace(node, up)
+        up.right = node
+
+    def insert(self, key):
+        node, above, at = Colored(key), None, self.root
+        while at is not None:
+            above = at
+            at = at.left if key < at.key else at.right
+        node.parent = above
+        if above is None:
+            self.root = node
+        elif key < above.key:
+            above.left = node
+        else:
+            above.right = node
+        while node.parent is not None and node.parent.is_red:
+            top = node.parent.parent
+            is_left = node.parent is top.left
+            uncle = top.right if is_left else top.left
+            if uncle is not None and uncle.is_red:
+                node.parent.is_red = uncle.is_red = False
+                top.is_red = True
+                node = top
+            elif is_left:
+                if node is node.parent.right:
+                    node = node.parent
+                    self.rotate_left(node)
+                node.parent.is_red, top.is_red = False, True
+                self.rotate_right(top)
+            else:
+                if node is node.parent.left:
+                    node = node.parent
+                    self.rotate_right(node)
+                node.parent.is_red, top.is_red = False, True
+                self.rotate_left(top)
+        self.root.is_red = False
+
+
+def shape_of(node, parent=None):
+    if node is None:
+        return None
+    assert node.parent is parent
+    return plain(node.key), plain(node.is_red), shape_of(node.left, node), shape_of(node.right, node)
+
+
+@executors
+def test_insertion_into_a_red_black_tree(executor: str) -> None:
+    def all_inserted(tree, keys):
+        for key in keys:
+            tree.insert(key)
+
+    tree, other = RedBlack([5, 2, 8]), RedBlack([5, 2, 8])
+    first = tree.root
+    rt.function(all_inserted, executor=executor)(tree, rt.constant([3, 1, 0, 9, 4]))
+    all_inserted(other, [3, 1, 0, 9, 4])
+    assert shape_of(tree.root) == shape_of(other.root)
+    assert tree.root is first
+
+
 class Role(Enum):
     DEVELOPER, LEAD = "developer", "lead"
 

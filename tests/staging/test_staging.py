@@ -1279,6 +1279,7 @@ def test_state_that_does_not_settle_is_an_error() -> None:
         raise Restage(variables)
 
     backend: Any = SimpleNamespace(stages=lambda value: False, checkpoint=Checkpoint,
+                                   staging_again=lambda times, holders: None,
                                    error=lambda what, remedy: RuntimeError(what))
     with pytest.raises(RuntimeError, match="^what this statement changes does not settle: x$"):
         staged(("x",), backend, (body,), restaged)
@@ -1296,6 +1297,7 @@ def test_state_that_grows_at_each_attempt_is_an_error() -> None:
         raise Restage(variables)
 
     backend: Any = SimpleNamespace(stages=lambda value: False, checkpoint=Checkpoint,
+                                   staging_again=lambda times, holders: None,
                                    error=lambda what, remedy: RuntimeError(what))
     with pytest.raises(RuntimeError, match=r"^what this statement changes does not settle: x\[100\]$"):
         staged(("x[0]",), backend, (body,), restaged)

@@ -424,8 +424,13 @@ def same_objects(a: Any, b: Any) -> bool:
 
 
 def index_of(x: Any, among: Select) -> Any:
-    """The index of `x`, which may be a select, among the alternatives of another select."""
-    return _place(x, {id(one): place for place, one in enumerate(alternatives_of(among)[0])})
+    """The index of `x`, which may be a select, among the alternatives of another select. StagingError if it may be
+    none of these, such as an object that is linked to another one on a way through the trace."""
+    places = {id(one): place for place, one in enumerate(alternatives_of(among)[0])}
+    if any(id(one) not in places for one in _objects(x)):
+        raise unknown(among, "it is also another one here, on some way of this statement",
+                      "Keep such objects in a list, and their indices in place of references.")
+    return _place(x, places)
 
 
 # Attributes.

@@ -15,6 +15,7 @@ from select_programs import EXECUTORS, Program, difference
 from traced_once import on
 
 import runtime as rt
+from runtime.staging.values.select import among, index_of
 from tests.plain_values import plain
 
 
@@ -581,3 +582,19 @@ def test_arrays_whose_sizes_only_the_graph_knows(program: Callable[..., Any]) ->
     x, order = np.array([1.0, 2.0, 3.0, 4.0]), np.array([2, 0, 1])
     for one, other in zip(rt.nest.flatten(program(x, order)), rt.nest.flatten(rt.function(program)(x, order))):
         np.testing.assert_allclose(np.asarray(other), np.asarray(one))
+
+
+class Linked:
+    pass
+
+
+def test_an_object_that_is_none_of_the_alternatives() -> None:
+    one, other, third = Linked(), Linked(), Linked()
+    chosen = among([one, other])
+    assert index_of(other, chosen) == 1
+    with pytest.raises(rt.errors.StagingError) as raised:
+        index_of(third, chosen)
+    first, *_, last = str(raised.value).splitlines()
+    assert first.endswith("which of 2 values of type Linked this is, is known only when the graph runs: it is also"
+                          " another one here, on some way of this statement")
+    assert last == "Keep such objects in a list, and their indices in place of references."
