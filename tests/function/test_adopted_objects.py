@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -557,6 +558,35 @@ def test_objects_that_stay_by_value(executor: str) -> None:
     with pytest.raises(rt.errors.StagingError, match="Compare their indices"):
         rt.function(lambda least: [x for x in baskets if x.value > least][0] is baskets[1], executor=executor)(
             rt.constant(3))
+
+
+class Vertex:
+    def __init__(self, number):
+        self.number, self.distance, self.near = number, -1, []
+
+
+@executors
+def test_vertices_with_lists_of_vertices(executor: str) -> None:
+    """A list that changes has copies of its elements, which would have no end."""
+    def visited(start, least):
+        waiting = [start]
+        while waiting:
+            vertex = waiting.pop()
+            for other in vertex.near:
+                if other.distance < least:
+                    other.distance = least
+                    waiting.append(other)
+
+    one, other = Vertex(1), Vertex(2)
+    one.near.append(other)
+    other.near.append(one)
+    with pytest.raises(rt.errors.StagingError) as raised:
+        rt.function(visited, executor=executor)(one, rt.constant(1))
+    first, *_, last = str(raised.value).splitlines()
+    assert re.search(
+        r"test_adopted_objects.py:\d+: a list that changes in staged code has copies of its elements, and a Vertex in"
+        r" it leads to itself, by attributes and lists in them: what a graph carries would have no end$", first)
+    assert last == "Keep such objects in one list, and in other lists and attributes their indices there."
 
 
 def test_calls_that_differ_in_numbers_alone_share_a_trace() -> None:

@@ -10,7 +10,10 @@ from autograph.backend import LISTS, ListItems, is_list, is_record
 from runtime.core import pytree
 from runtime.core.array_mode import note_put
 from runtime.core.array_promotion import join_arrays
+from runtime.core.errors import StagingError
+from runtime.core.object_mode import want_references
 from runtime.core.operations import OPERATIONS
+from runtime.core.positions import staging_error
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types
 from runtime.staging.values.constant_layout import Constants, Words, constants_of
 from runtime.staging.values.describe import describe, is_array, is_text, leaf_type, target_of
@@ -145,6 +148,18 @@ def _structure(*specs: Nested | Custom) -> Any:
         return reduce(_join_items if of_dicts else join_structures, found)
     except (TypeError, ValueError):
         raise _Differs from None
+    except RecursionError:
+        raise _endless(children) from None
+
+
+def _endless(specs: Sequence[Spec]) -> StagingError:
+    """The error for items whose layout has no end, since they lead to themselves."""
+    want_references(of_containers=True)
+    kinds = [type(spec.like).__name__ for spec in map(_in_parts, map(_bound, specs)) if isinstance(spec, Nested)]
+    return staging_error(
+        f"a list that changes in staged code has copies of its elements, and a {kinds[0]} in it leads to itself, by"
+        " attributes and lists in them: what a graph carries would have no end",
+        "Keep such objects in one list, and in other lists and attributes their indices there.")
 
 
 def _join_items(a: Any, b: Any) -> Any:
