@@ -87,12 +87,7 @@ from runtime.staging.control.unrolled_loops import unrolling
 from runtime.staging.python.builtins import BUILTINS
 from runtime.staging.python.cmath_module import CMATH
 from runtime.staging.python.foreign_calls import callee
-from runtime.staging.python.introspection import (
-    check_attribute,
-    check_attributes,
-    is_same,
-    refuse_of_several_classes,
-)
+from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, refuse_of_several_classes
 from runtime.staging.python.math_module import MATH
 from runtime.staging.values.alias_tracking import as_originals, forget_exits, in_use, may_alias, record_exit
 from runtime.staging.values.arenas import constructor
@@ -201,9 +196,8 @@ class Staging:
     def iterating(self, iterable: Any) -> AbstractContextManager[Sequence[Any]]:
         if is_list(iterable):
             return in_use(iterable)
-        if isinstance(iterable, (Lazy, View)):
-            return nullcontext(iterable.containers())
-        return nullcontext((iterable,) if has_staged_items(iterable) or isinstance(iterable, Select) else ())
+        itself = (iterable,) if has_staged_items(iterable) or isinstance(iterable, Select) else ()
+        return nullcontext(iterable.containers() if isinstance(iterable, (Lazy, View)) else itself)
 
     def mutable_values(self) -> list[Any]:
         return [*live_objects(current_graph()), *tracked_elements(), *lists_of_arenas(), *memos()]
