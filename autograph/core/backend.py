@@ -236,9 +236,10 @@ Refused = Literal["changed", "advanced", "outside", "left", "unrolled"]
 - `left`: an item of an iterator is taken after a loop over it that a staged value may have left;
 - `unrolled`: a loop over Python values, which a staged value may exit early, exceeded its budget (`UnrolledLoop`).
 """
-Part = Literal["value", "keys", "attribute", "attributes", "element"]
+Part = Literal["value", "keys", "attribute", "attributes", "element", "subject"]
 """The part of a value that is about to be used: the value of a variable or item; the keys of a dict or of its view; one
-attribute, or all of them; the element of a list that a staged comprehension makes."""
+attribute, or all of them; the element of a list that a staged comprehension makes; the subject of a `match` that stays
+Python, all of whose parts a pattern may ask for."""
 RaisedBy = Literal["python", "graph", "staging"]
 """The origin of an exception: the user's code; the graph (a placeholder for a run-time error, re-raised by a traced
 handler); or an error about staging itself, which the user's handlers must not catch."""
@@ -425,13 +426,8 @@ class Backend(Protocol):
     def check(self, value: Any, part: Part, name: str = "") -> Any:
         """Called before `part` of a value is used, which a staged branch may have left unbound; returns the value.
         Makes the graph raise if the value or its attribute `name` is missing; raises an error if the set of keys or
-        attributes is known only when the graph runs. For an "element" that a staged comprehension puts into its list:
-        the replacement to store."""
-        return value
-
-    def pattern(self, value: Any) -> Any:
-        """The subject of a `match` that stays Python, or an error if only the graph knows whether it is None, or of
-        which class."""
+        attributes, or whether a "subject" is None or of which class, is known only when the graph runs. For an
+        "element" that a staged comprehension puts into its list, and for a "subject": what to use in its place."""
         return value
 
     def text(self, parts: Sequence[Any]) -> Any:

@@ -21,7 +21,7 @@ def matched(value: Any, /) -> Any:
     """The subject of a `match` that stays Python."""
     backend = deciding(value) or backend_of(value) or (ambient.backend if hasattr(type(value), "__stands_for__") else (
         None))
-    return value if backend is None else backend.pattern(value)
+    return value if backend is None else backend.check(value, "subject")
 
 
 @own_errors

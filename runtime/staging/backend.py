@@ -87,7 +87,7 @@ from runtime.staging.control.unrolled_loops import unrolling
 from runtime.staging.python.builtins import BUILTINS
 from runtime.staging.python.cmath_module import CMATH
 from runtime.staging.python.foreign_calls import callee
-from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, refuse_of_several_classes
+from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, subject_of_match
 from runtime.staging.python.math_module import MATH
 from runtime.staging.values.alias_tracking import as_originals, forget_exits, in_use, may_alias, record_exit
 from runtime.staging.values.arenas import constructor
@@ -103,7 +103,7 @@ from runtime.staging.values.list import unview
 from runtime.staging.values.list_elements import begin_statement, following, put_back, record_of
 from runtime.staging.values.lost_iterators import iterator_after_exit, outside_iterator, taken_outside
 from runtime.staging.values.open_bodies import begin_body, bodies_open, end_body, end_statement, tracked_elements
-from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known, there
+from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, there
 from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select
 from runtime.staging.values.set import set_comp, set_of
@@ -382,6 +382,8 @@ class Staging:
     def check(self, value: Any, part: Part, name: str = "") -> Any:
         if part == "element":
             return _element(value)
+        if part == "subject":
+            return subject_of_match(value)
         if part == "value":
             _check_read(value)
         elif part == "keys":
@@ -407,14 +409,6 @@ class Staging:
 
     def text(self, parts: Sequence[Any]) -> Any:
         return concat_text(parts)
-
-    def pattern(self, value: Any) -> Any:
-        if has_staged_items(value):
-            return [*view_of(value)]
-        if isinstance(value, Text):
-            value.refuse()
-        refuse_of_several_classes(value)
-        return known(value, "which pattern it matches")
 
     def generator(self, clause: Clause) -> StagedGenerator:
         return StagedGenerator(clause)

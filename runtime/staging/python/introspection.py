@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.backend import is_body, is_container, is_internal, is_reference, keyed, operators
+from autograph.backend import has_staged_items, is_body, is_container, is_internal, is_reference, keyed, operators
 from runtime.core.array_mode import need_objects
 from runtime.core.array_promotion import is_of_arrays
 from runtime.core.errors import UnimplementedError
@@ -27,7 +27,7 @@ from runtime.staging.python.attribute_names import get_by_text, set_by_text
 from runtime.staging.values.alias_tracking import check_comparison, note_compared
 from runtime.staging.values.container_arenas import identity_of, same_container
 from runtime.staging.values.dict_keys import is_staged_key
-from runtime.staging.values.iterables import stages
+from runtime.staging.values.iterables import stages, view_of
 from runtime.staging.values.list_elements import check_identity, is_same_element, refuse_identity
 from runtime.staging.values.open_bodies import elements_with
 from runtime.staging.values.optional import Maybe, MaybeObject, known, same_or_none, without_none
@@ -45,7 +45,7 @@ from runtime.staging.values.set import JoinedSet
 from runtime.staging.values.strings import text_among
 
 __all__ = [
-    "ASKED", "check_attribute", "check_attributes", "is_same", "is_scalar", "refuse_of_several_classes",
+    "ASKED", "check_attribute", "check_attributes", "is_same", "is_scalar", "subject_of_match",
     "tested_maybe_none"]
 
 
@@ -119,12 +119,18 @@ def is_scalar(element: Any) -> Any:
         _python_number(x) if (array := _of_numpy(x)) is None else array))
 
 
-def refuse_of_several_classes(value: Any) -> None:
-    """StagingError for a subject of a `match` whose class only the graph knows."""
-    value = selected(value)
-    if isinstance(value, Select) and len({_type(one) for one in alternatives_of(value)[0]}) > 1:
-        raise unknown(value, "so is the pattern that it matches",
+def subject_of_match(value: Any) -> Any:
+    """The subject of a `match` that stays Python. StagingError if only the graph knows its text or class, or whether it
+    is None."""
+    if has_staged_items(value):
+        return [*view_of(value)]
+    if isinstance(value, Text):
+        value.refuse()
+    one = selected(value)
+    if isinstance(one, Select) and len({_type(each) for each in alternatives_of(one)[0]}) > 1:
+        raise unknown(one, "so is the pattern that it matches",
                       "Ask isinstance(x, ...) in place of `case`, and read its attributes.")
+    return known(value, "which pattern it matches")
 
 
 def _callable(value: Any, /) -> Any:
