@@ -72,32 +72,29 @@ def __dir__() -> list[str]:
 
 
 @functools.cache
-def _converter() -> Any:
-    """`api.maker`. Converted modules also run where no parser is installed: then their callees run unconverted."""
+def _has_converter() -> bool:
+    """Whether the converter can be loaded: converted modules also run where no parser is installed. Then their callees
+    run unconverted."""
     try:
-        return _api.maker
+        return _api.maker is not None
     except ModuleNotFoundError as error:
         if error.name != "gast":
             raise
-        return lambda fn: None
+        return False
 
 
 def _maker(fn: FunctionType) -> Maker | None:
     """Loads the converter when called for the first callee that no rule excludes."""
-    made: Maker | None = None if exclusion_rule(fn) is not None else _converter()(fn)
+    made: Maker | None = _api.maker(fn) if exclusion_rule(fn) is None and _has_converter() else None
     return made
 
 
 def _context(fn: FunctionType) -> Callable[..., Any] | None:
     """`api.internal_iteration` of the generator function of a context manager; None if it does not convert."""
     try:
-        template: Callable[..., Any] = _api.internal_iteration(fn, True)
+        template: Callable[..., Any] | None = _api.internal_iteration(fn, True) if _has_converter() else None
         return template
     except ConversionError:
-        return None
-    except ModuleNotFoundError as error:
-        if error.name != "gast":
-            raise
         return None
 
 

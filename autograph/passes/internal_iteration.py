@@ -38,7 +38,8 @@ def iterate_internally(node: Any, filename: str, is_context: bool = False) -> No
     if not isinstance(node, gast.FunctionDef):
         rewriting.refuse("it is asynchronous, or a lambda", node)
     own = own_nodes(node.body)
-    statements = {id(n.value) for n in own if isinstance(n, (gast.Expr, gast.Assign) if is_context else gast.Expr)}
+    statements = {id(n.value) for n in own if isinstance(n, gast.Expr) or (
+        is_context and isinstance(n, gast.Assign) and isinstance(n.value, gast.Yield))}
     for n in own:
         if isinstance(n, SUSPENDING) and id(n) not in statements:
             rewriting.refuse("it uses the value of a `yield`", n)

@@ -273,6 +273,24 @@ def a_value_of_the_yield(n):
     return v
 
 
+@contextlib.contextmanager
+def delegating(x):
+    value = yield from given(x)
+    assert value is not None
+
+
+def given(x):
+    yield x + 1
+    return x
+
+
+def delegated(n):
+    with delegating(n) as v:
+        if v > 2:
+            v += 10
+    return v
+
+
 def exit_stack(n):
     with contextlib.ExitStack() as st:
         v = st.enter_context(Careful().guard(1))
@@ -339,6 +357,7 @@ PROGRAMS = [
     closures,
     overridden_methods,
     a_value_of_the_yield,
+    delegated,
     exit_stack,
     errors_that_python_decides,
     used_once,
