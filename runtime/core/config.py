@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -13,9 +14,9 @@ from runtime.core.positions import user_position
 __all__ = [
     "allocated_memory", "autograph_unroll_budget", "autograph_unroll_seconds", "check_executor", "default_executor",
     "experimental", "experimental_functions_run_eagerly", "experimental_run_functions_eagerly", "functions_run_eagerly",
-    "get_soft_device_placement", "native_cache", "optimizer", "run_functions_eagerly", "set_autograph_unroll_budget",
-    "set_autograph_unroll_seconds", "set_default_executor", "set_native_cache", "set_soft_device_placement", "settings",
-    "threading", "threads",
+    "get_soft_device_placement", "native_cache", "optimizer", "run_functions_eagerly", "running_eagerly",
+    "set_autograph_unroll_budget", "set_autograph_unroll_seconds", "set_default_executor", "set_native_cache",
+    "set_soft_device_placement", "settings", "threading", "threads",
 ]
 
 
@@ -45,6 +46,16 @@ def _level_of(text: str) -> int:
 
 
 settings: Final = _Settings()
+
+
+@contextmanager
+def running_eagerly() -> Iterator[None]:
+    """Run traced functions as Python functions inside, in all threads."""
+    before, settings.run_eagerly = settings.run_eagerly, True
+    try:
+        yield
+    finally:
+        settings.run_eagerly = before
 """The current values, for code that reads them on each call."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from autograph.backend import Difference, changed_arguments, check, compare, copied, observe, running, unwrap
-from runtime.core.config import settings
+from runtime.core.config import running_eagerly, settings
 from runtime.core.graph import Graph
 from runtime.core.tensor import Tensor
 from runtime.core.trace import current_graph
@@ -49,12 +49,11 @@ def verified_call(
     got = observe(lambda: traced(*args, **kwargs), "converted", code)
     after = [_state(x) for x in stateful.values()]
     _restore(stateful, before)
-    settings.run_eagerly = True
     try:
-        expected = observe(lambda: python(*own_args, **own_kwargs), "python", code)
-        states = [_state(x) for x in stateful.values()]
+        with running_eagerly():
+            expected = observe(lambda: python(*own_args, **own_kwargs), "python", code)
+            states = [_state(x) for x in stateful.values()]
     finally:
-        settings.run_eagerly = False
         _restore(stateful, after)
     difference = compare(expected, got, code, _same, exact=False)
     if difference is None:

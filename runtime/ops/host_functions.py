@@ -15,7 +15,7 @@ from weakref import ref
 
 import numpy as np
 
-from runtime.core.config import settings
+from runtime.core.config import running_eagerly
 from runtime.core.constant_arrays import adapt, constant_array
 from runtime.core.errors import DTypeError, InvalidArgumentError, OpError, ShapeError
 from runtime.core.graph import Value
@@ -90,13 +90,12 @@ class Ranks(threading.local):
     @contextlib.contextmanager
     def learning(self) -> Iterator[None]:
         """Run functions eagerly inside, and learn the ranks of results."""
-        before = self.learns, settings.run_eagerly
-        self.learns = settings.run_eagerly = True
+        before, self.learns = self.learns, True
         try:
-            with init_scope():
+            with running_eagerly(), init_scope():
                 yield
         finally:
-            self.learns, settings.run_eagerly = before
+            self.learns = before
 
     @contextlib.contextmanager
     def logging(self) -> Iterator[list[Any]]:
