@@ -20,21 +20,24 @@ def with_ranks_found(function: Any, call: Any, args: tuple[Any, ...], kwargs: di
     """The result of a call of an `rt.function`, outside of a trace."""
     if current_graph() is not None:
         return function._computed(call, args, kwargs)
-    with ranks.collecting(), ranks.logging() as log:
-        try:
-            return function._computed(call, args, kwargs)
-        except Exception as error:
-            if not ranks.are_assumed():
-                raise
-            if raised.in_trace(error):
-                return _eagerly(function, args, kwargs, error)
-            concrete = raised.concrete if raised.error is error else None
-            again, learned = runs_again(call, error), ranks.learn(error)
-            if concrete is None or not learned:
-                raise
-            function._discard(concrete)
-            if not (again and ranks.log is log and _can_repeat(concrete.graph)):
-                raise
+    before, log = (ranks.assumed, ranks.log), list[Any]()
+    ranks.assumed, ranks.log = [], log  # no context manager, whose time each call would take
+    try:
+        return function._computed(call, args, kwargs)
+    except Exception as error:
+        if not ranks.are_assumed():
+            raise
+        if raised.in_trace(error):
+            return _eagerly(function, args, kwargs, error)
+        concrete = raised.concrete if raised.error is error else None
+        again, learned = runs_again(call, error), ranks.learn(error)
+        if concrete is None or not learned:
+            raise
+        function._discard(concrete)
+        if not (again and ranks.log is log and _can_repeat(concrete.graph)):
+            raise
+    finally:
+        ranks.assumed, ranks.log = before
     with ranks.replaying(log):
         return with_ranks_found(function, call, args, kwargs)
 

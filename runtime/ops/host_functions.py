@@ -44,6 +44,7 @@ class Ranks(threading.local):
 
     known     by the site of the call and the number of the result, for all threads
     assumed   the first results of calls with assumed ranks, in the traces of this thread inside `collecting`
+    log       what Python functions have returned in a call while ranks were assumed; None if that is much
     """
 
     known: Final[dict[tuple[Site | None, int], int]] = {}
@@ -96,16 +97,6 @@ class Ranks(threading.local):
                 yield
         finally:
             self.learns = before
-
-    @contextlib.contextmanager
-    def logging(self) -> Iterator[list[Any]]:
-        """Collect what Python functions return inside, while ranks are assumed; `log` becomes None if that is much."""
-        log: list[Any] = []
-        before, self.log = self.log, log
-        try:
-            yield log
-        finally:
-            self.log = before
 
     @contextlib.contextmanager
     def replaying(self, log: Sequence[Any]) -> Iterator[None]:
