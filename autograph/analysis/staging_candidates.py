@@ -211,9 +211,10 @@ def _parts(index: Any) -> list[Any]:
 
 
 def spreads(node: Any) -> bool:
-    """Whether an expression is a list display with a star, `[*x, y]`."""
-    return isinstance(node, gast.List) and isinstance(node.ctx, gast.Load) and any(
-        isinstance(element, gast.Starred) for element in node.elts)
+    """Whether an expression is a display with a star: `[*x, y]`, `(*x, y)` or `{*x, y}`."""
+    is_read = isinstance(node, gast.Set) or (
+        isinstance(node, (gast.List, gast.Tuple)) and isinstance(node.ctx, gast.Load))
+    return is_read and any(isinstance(element, gast.Starred) for element in node.elts)
 
 
 COMPARISONS = {gast.Lt: "lt", gast.LtE: "le", gast.Gt: "gt", gast.GtE: "ge", gast.Eq: "eq", gast.NotEq: "ne"}

@@ -19,7 +19,7 @@ from autograph.state.structure import is_container
 __all__ = [
     "add", "bitand", "bitor", "bounds_of", "delitem", "dict_of", "eq", "extended", "ge", "gt", "iadd", "ibitand",
     "ibitor", "imul", "is_bool", "is_none", "is_same", "isub", "item", "le", "lt", "merged", "mul", "ne", "neg",
-    "own_index", "parts", "pos", "set_of", "split", "spread", "sub",
+    "own_index", "parts", "pos", "set_display", "set_of", "split", "spread", "sub", "tuple_display",
 ]
 
 
@@ -84,6 +84,18 @@ def dict_of(*pairs: tuple[Any, Any]) -> Any:
 def set_of(*items: Any) -> Any:
     """`{item, ...}`, in code that a backend traces."""
     return set(items) if ambient.backend is None else ambient.backend.operation("set_of", items)
+
+
+@own_errors
+def tuple_display(items: list[Any], /) -> Any:
+    """`(*x, y)`, whose items are those of a new list."""
+    return tuple(items) if ambient.backend is None else call(tuple)(items)
+
+
+@own_errors
+def set_display(items: list[Any], /) -> Any:
+    """`{*x, y}`, whose items are those of a new list."""
+    return set(items) if ambient.backend is None else call(set)(items)
 
 
 def spread(items: Any, /) -> Any:

@@ -130,8 +130,8 @@ class _Containers:
     def assigned(self, node: Any) -> Any:
         """`a, b = x`, where `x` may be a list."""
         targets = [target for target in node.targets if isinstance(target, (gast.Tuple, gast.List))]
-        is_known = isinstance(node.value, (gast.Tuple, gast.Constant)) or (
-            isinstance(node.value, gast.List) and not spreads(node.value))
+        is_known = isinstance(node.value, gast.Constant) or (
+            isinstance(node.value, (gast.Tuple, gast.List)) and not spreads(node.value))
         self.below(node)
         if not targets or is_known:
             return node
@@ -196,6 +196,12 @@ class _Containers:
                 parts.append(self.visit(element))
         return made
 
+    def tuple_(self, node: Any) -> Any:
+        """`(*x, y)`, where only the graph may know how many items `x` has."""
+        if not spreads(node):
+            return self.below(node)
+        return operator_call("tuple_display", [self.list_(at(gast.List(node.elts, node.ctx), node))], node)
+
     def dict_(self, node: Any) -> Any:
         """`{k: v}`, where a key may be known only when the graph runs."""
         if all(key is None or isinstance(key, gast.Constant) for key in node.keys) or None in node.keys:
@@ -205,10 +211,11 @@ class _Containers:
         return operator_call("dict_of", pairs, node)
 
     def set_(self, node: Any) -> Any:
-        """`{a, b}`, where an item may be known only when the graph runs."""
+        """`{a, b}`, where an item may be known only when the graph runs, or how many there are in `{*x}`."""
+        if spreads(node):
+            return operator_call("set_display", [self.list_(at(gast.List(node.elts, gast.Load()), node))], node)
         self.below(node)
-        return node if any(isinstance(item, gast.Starred) for item in node.elts) else operator_call(
-            "set_of", node.elts, node)
+        return operator_call("set_of", node.elts, node)
 
     def operation(self, node: Any) -> Any:
         name = _name_of(node.op, node.left, node.right) if isinstance(node.op, gast.Mod) else None
@@ -305,8 +312,8 @@ _METHODS: dict[type, Any] = {
     gast.ClassDef: _Containers.class_, gast.Assign: _Containers.assigned, gast.AnnAssign: _Containers.annotated,
     gast.Attribute: _Containers.attribute,
     gast.Subscript: _Containers.subscript, gast.Compare: _Containers.compare, gast.List: _Containers.list_,
-    gast.Dict: _Containers.dict_, gast.Set: _Containers.set_, gast.BinOp: _Containers.operation,
-    gast.UnaryOp: _Containers.unary, gast.AugAssign: _Containers.augmented,
+    gast.Tuple: _Containers.tuple_, gast.Dict: _Containers.dict_, gast.Set: _Containers.set_,
+    gast.BinOp: _Containers.operation, gast.UnaryOp: _Containers.unary, gast.AugAssign: _Containers.augmented,
     gast.Starred: _Containers.starred, gast.YieldFrom: _Containers.starred, gast.JoinedStr: _Containers.joined,
     gast.FormattedValue: _Containers.formatted, gast.Call: _Containers.call,
 }

@@ -49,6 +49,7 @@ from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select, alternatives_of
 from runtime.staging.values.set import StagedSet
+from runtime.staging.values.tuple import StagedTuple
 
 __all__ = ["AttributeState", "AttributeStates", "NeedsAttributes", "Place", "can_be_state", "content_of", "holder_of",
            "is_in", "key_of", "path_of"]
@@ -117,8 +118,8 @@ def _parts_within(
 def _can_be_made(part: Any, existed: Callable[[Any], bool]) -> bool:
     kind = type(part)
     return kind in ATOMS or kind in LISTS or kind in DICTS or issubclass(
-        kind, (GraphTensor, MaybeTensor, ListItems, StagedSet, MaybeObject, Reference, Select, Text, tuple, set,
-               frozenset, np.ndarray, np.number)) or (
+        kind, (GraphTensor, MaybeTensor, ListItems, StagedSet, MaybeObject, Reference, Select, Text, StagedTuple,
+               tuple, set, frozenset, np.ndarray, np.number)) or (
         is_of_converted_code(kind) if existed(part) else _is_no_more_than_attributes(part))
 
 

@@ -82,7 +82,7 @@ def elements_of(structure: Any, columns: Sequence[Sequence[Any]], values: Any) -
 def _values(layout: LeafLayout, columns: Sequence[Sequence[Any]], values: Any) -> Sequence[Any]:
     """The values of a leaf of the elements."""
     if isinstance(layout, Rows):
-        return [_row(layout, row, values) for row in zip(*columns, strict=True)]
+        return [layout.made(_row(layout, row, values)) for row in zip(*columns, strict=True)]
     if layout is STRING:
         return [bytes(text._array).decode() for text in columns[0]]
     if isinstance(layout, MaybeNone):

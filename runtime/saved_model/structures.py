@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from runtime.staging.values.element_layout import ROW, STRING, UNKNOWN, MaybeNone, Rows
+from runtime.staging.values.tuple import Tuples
 
 __all__ = ["LITERALS", "NotSavedError", "Structure", "rebuilt"]
 
@@ -29,6 +30,8 @@ class Structure:
         these."""
         if x is ROW:
             return {"row": None}
+        if isinstance(x, Tuples):
+            return {"tuples": None if x.structure is None else self.of(x.structure)}
         if isinstance(x, Rows):
             return {"rows": self.of(x.structure)}
         if x is STRING:
@@ -70,6 +73,8 @@ def rebuilt(
         return ROW
     if kind == "rows":
         return Rows(rebuilt(content, leaf, literal, staged))
+    if kind == "tuples":
+        return Tuples(None if content is None else rebuilt(content, leaf, literal, staged))
     if kind == "text":
         return STRING
     if kind == "unknown":

@@ -111,6 +111,7 @@ from runtime.staging.values.shared_elements import settle_links
 from runtime.staging.values.strings import characters
 from runtime.staging.values.trials import is_accident
 from runtime.staging.values.truthiness import truth
+from runtime.staging.values.tuple import StagedTuple
 
 __all__ = ["BACKEND", "Staging"]
 
@@ -447,7 +448,7 @@ class Staging:
             with following(target):
                 return self.setitem(target, index, value, around)
         index, value = there(index), there(value)
-        if isinstance(target, (StagedArray, MaybeObject)):
+        if isinstance(target, (StagedArray, MaybeObject, StagedTuple)):
             target[index] = value
             return target
         if isinstance(target, np.ndarray):

@@ -23,6 +23,7 @@ from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, sam
 from runtime.staging.values.references import Reference, is_hashable_reference, selected
 from runtime.staging.values.select import Select, alternatives_of, use
 from runtime.staging.values.truthiness import truth
+from runtime.staging.values.tuple import StagedTuple, as_list
 
 __all__ = ["compare", "equals"]
 
@@ -56,6 +57,8 @@ def compare(name: str, left: Any, right: Any) -> Any:
 
 def _compare_parts(name: str, left: Any, right: Any) -> Any:
     """`compare`, for values of known classes."""
+    if isinstance(left, StagedTuple) or isinstance(right, StagedTuple):
+        return _compare_tuples(name, left, right)
     left, right = view_of(left), view_of(right)
     if _are_staged_lists(left, right):
         kinds = [deque if isinstance(one, (deque, DequeMethods)) else list for one in (left, right)]
@@ -80,6 +83,13 @@ def _compare_parts(name: str, left: Any, right: Any) -> Any:
     same = equals(one, other)
     return operators.or_(operators.and_(same, lambda: compare(name, rest, others)),
                          lambda: operators.and_(operators.not_(same), lambda: compare(name, one, other)))
+
+
+def _compare_tuples(name: str, left: Any, right: Any) -> Any:
+    """`compare`, where one of the values is a tuple of whose length only the graph knows."""
+    if all(isinstance(one, (tuple, StagedTuple)) for one in (left, right)):
+        return _compare_parts(name, *map(as_list, (left, right)))
+    return _PYTHON[name](*[() if isinstance(one, StagedTuple) else one for one in (left, right)])
 
 
 def _compare_objects(name: str, left: Any, right: Any) -> Any:
@@ -201,7 +211,7 @@ def equals(value: Any, item: Any) -> Any:
     if (found := _compare_objects("eq", value, item)) is not None:
         return found
     value, item = view_of(value), view_of(item)
-    if isinstance(value, Maybe) or isinstance(item, Maybe) or (
+    if isinstance(value, (Maybe, StagedTuple)) or isinstance(item, (Maybe, StagedTuple)) or (
             _is_compared_by_identity(value) and _is_compared_by_identity(item)):
         return compare("eq", value, item)
     if _are_staged_lists(value, item):

@@ -102,7 +102,7 @@ def _in_order(items, r, step):
 def _permutations(iterable, r=None):
     items = list(iterable)
     if r is None:
-        r = len(tuple(items))
+        r = len(items)
     if r == 0:
         return [()]
     places = [(i,) for i in range(len(items))]

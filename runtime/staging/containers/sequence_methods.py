@@ -73,6 +73,7 @@ from runtime.staging.values.select import SELECTION, Select, choose, either, is_
 from runtime.staging.values.shared_elements import note_shared
 from runtime.staging.values.strings import item_of_text, repeated_text
 from runtime.staging.values.truthiness import truth
+from runtime.staging.values.tuple import StagedTuple, tuple_of
 
 __all__ = ["item_at", "list_operation", "method_of_sequence", "put_item_at", "put_slice", "take_out_slice"]
 
@@ -80,6 +81,8 @@ __all__ = ["item_at", "list_operation", "method_of_sequence", "put_item_at", "pu
 def repeat(sequence: Any, count: Any, in_place: bool = False) -> Any:
     """`sequence * count`, or `sequence *= count`, if that repeats a list, tuple or staged list; NotImplemented if
     `count` is not an integer scalar, so that it is arithmetic or an error."""
+    if isinstance(sequence, StagedTuple):
+        return sequence * count
     sequence = view_of(sequence)
     if hasattr(type(count), "__tensor__"):
         count = convert_to_tensor(count)
@@ -101,6 +104,8 @@ def repeat(sequence: Any, count: Any, in_place: bool = False) -> Any:
         return sequence
     remedy = "Make an item for each place: [[0] * 2 for _ in range(n)]." if isinstance(sequence[0], list) else ""
     repeated = _repeated(_staged(sequence, "repeated", "how often it is repeated", remedy), count)
+    if isinstance(sequence, tuple):
+        return tuple_of(repeated)
     if not in_place:
         return repeated
     kept: Any = sequence
@@ -115,11 +120,9 @@ def _counts(x: Any) -> bool:
 
 
 def _staged(sequence: Any, done: str, unknown: str, remedy: str = "") -> StagedList | StagedRecords:
-    """A non-empty list as a staged one, for the operation `done`. StagingError for a tuple, and if items are mutable or
-    no tensors."""
-    if isinstance(sequence, tuple):
-        raise staging_error(
-            f"a tuple has a known length, and {unknown} is known only when the graph runs", "Use a list.")
+    """A non-empty list or tuple as a staged list, for the operation `done`. StagingError if items are mutable or no
+    tensors."""
+    sequence = [*sequence]
     refer_elements(sequence)
     spec = with_staged_lists(describe(sequence))
     if not all(map(_is_immutable, sequence)) or not isinstance(spec, Custom):
@@ -176,6 +179,8 @@ def list_operation(name: str, left: Any, right: Any) -> Any:
 
 
 def _list_operation(name: str, left: Any, right: Any) -> Any:
+    if isinstance(left, StagedTuple) or (isinstance(right, StagedTuple) and name != "iadd"):
+        return getattr(operator, name)(left, right)
     if name == "iadd" and isinstance(right, StagedGenerator):
         right = unview(listed(right))
     one, other = view_of(left), view_of(right)
@@ -290,7 +295,8 @@ def _slice(sequence: Any, bounds: slice) -> Any:
     if not sequence:
         return sequence[:]
     indices.asked = True
-    return _staged(sequence, "cut", "where it is cut")[bounds]
+    part = _staged(sequence, "cut", "where it is cut")[bounds]
+    return tuple_of(part) if isinstance(sequence, tuple) else part
 
 
 # Methods that compare items.
@@ -301,13 +307,14 @@ _SAMPLE: Final = 9.25
 
 def index(sequence: Any, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
     """`sequence.index(value, start, stop)`: a weak int32. ValueError at run time if the value is missing."""
-    same = _same(sequence, value)
+    is_tuple = isinstance(sequence, (tuple, StagedTuple))
+    same = _same(sequence.as_list() if isinstance(sequence, StagedTuple) else sequence, value)
     size = weak_int(dim(same, 0))
     for bound, side in (start, greater_equal), (stop, less):
         if bound is not None:
             same = same & side(range_(size), where(less(bound, 0), bound + size, bound))
     place = first_true(same)
-    missing = message_of((() if isinstance(sequence, tuple) else _empty(sequence)).index, _SAMPLE, value)
+    missing = message_of((() if is_tuple else _empty(sequence)).index, _SAMPLE, value)
     raise_unless(less(place, size), ValueError(missing))
     return place
 

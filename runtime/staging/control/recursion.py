@@ -563,6 +563,7 @@ def _joined(call: _Activation, types: Sequence[Type], structure: Any, found: Seq
     try:
         pytree.assert_same_structure(call.structure, structure)
     except (ValueError, TypeError):
+        _widen(call)
         raise _differ(name, call.structure, structure) from None
     if pytree.flatten(call.structure) != pytree.flatten(structure):
         raise _differ(name, call.structure, structure)

@@ -44,7 +44,6 @@ from runtime.staging.values.generators import (
     enumerated,
     filtered,
     first_of,
-    known_items,
     listed,
     mapped,
     materialized,
@@ -65,7 +64,7 @@ from runtime.staging.values.iterables import (
     weak_int,
 )
 from runtime.staging.values.lazy_iterables import StagedEnumerate, StagedZip
-from runtime.staging.values.list import StagedList, StagedSequence, collect, fold, fold_while, unview
+from runtime.staging.values.list import StagedSequence, collect, fold, fold_while, unview
 from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.references import Reference
@@ -73,6 +72,7 @@ from runtime.staging.values.select import Select
 from runtime.staging.values.set import StagedSet, frozenset_of, set_of
 from runtime.staging.values.strings import any_text, character_of, characters, code_of_text, length_of_text, of_python
 from runtime.staging.values.truthiness import maybe_truth
+from runtime.staging.values.tuple import tuple_of
 
 __all__ = ["BUILTINS", "of_values"]
 
@@ -339,18 +339,6 @@ def _list(iterable: Any = ()) -> Any:
     return listed(iterable) if stages(iterable) else builtins.list(iterable)
 
 
-def _tuple(iterable: Any = ()) -> Any:
-    """`tuple` of a statically known number of items."""
-    if isinstance(iterable, StagedGenerator) and iterable.clause.is_map:
-        iterable = builtins.list(known_items(iterable, "a tuple", "Use list()."))
-    elif stages(iterable):
-        iterable = _list(iterable)
-        if isinstance(iterable, StagedList):
-            _fail(StagingError("a tuple has a known length, and the number of items is known only when the graph runs",
-                               remedy="Use list()."))
-    return builtins.tuple(iterable)
-
-
 def _iter(x: Any, *sentinel: Any) -> Any:
     if isinstance(x, (StagedSequence, StagedDict, View)) and not sentinel:
         return StagedGenerator(Clause(unview(x), itself, None))
@@ -513,7 +501,7 @@ _REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.next: _next,
     builtins.iter: _iter,
     builtins.list: _list,
-    builtins.tuple: _tuple,
+    builtins.tuple: tuple_of,
     builtins.pow: _pow,
     builtins.divmod: _divmod,
     functools.reduce: _reduce,

@@ -41,11 +41,18 @@ from runtime.staging.values.element_layout import (
 )
 from runtime.staging.values.element_structures import Beside, Empty, Fresh, Plain, Together, join_structures, widen
 from runtime.staging.values.list import StagedItems
-from runtime.staging.values.list_specs import empty_like, is_container_reference, is_staged_spec, representatives
+from runtime.staging.values.list_specs import (
+    empty_like,
+    is_container_reference,
+    is_staged_spec,
+    list_of_tuple,
+    representatives,
+)
 from runtime.staging.values.references import Reference, References
 from runtime.staging.values.select import Select
 from runtime.staging.values.spec_text import Conflict, contents_of_array
 from runtime.staging.values.specs import Custom, Leaf, Nested, Optional, Spec, Static
+from runtime.staging.values.tuple import StagedTuple, Tuples
 
 __all__ = ["join_lists", "join_tables", "with_staged_lists"]
 
@@ -228,14 +235,19 @@ def _structure_of_nested(others: Sequence[Spec], rows: bool) -> Any:
     if objects:
         return _record_of(objects, len(objects) < len(others), rows)
     nested = [spec for spec in others if isinstance(spec, Nested)]
-    staged = [Rows(spec.like.structure) for spec in others if _is_staged_row(spec)]
+    staged = [found for found in map(_layout_of_row, others) if found is not None]
     if staged:
-        known = [_rows_of(spec, rows) for spec in nested if type(spec.like) is list]
+        known = [_rows_of(spec, rows) if type(spec.like) is list else _structure_of([spec], rows) for spec in nested]
         return reduce(join_structures, [*staged, *known])
-    if not nested:
-        return None
+    return _structure_of_known(nested, rows) if nested else None
+
+
+def _structure_of_known(nested: Sequence[Nested], rows: bool) -> Any:
+    """`_structure_of` for lists, tuples and dicts of known lengths and keys."""
     first = nested[0]
     alike = [spec for spec in nested if type(spec.like) is type(first.like) and {*spec.keys} == {*first.keys}]
+    if type(first.like) is tuple and len(alike) < len(nested):
+        return reduce(join_structures, [_structure_of([spec], rows) for spec in nested])
     if isinstance(first.like, LISTS) and (rows or not (first.children and len(alike) == len(nested))):
         return reduce(join_structures, [_rows_of(spec, rows) for spec in nested])
     parts = [[dict(zip(spec.keys, spec.children, strict=True))[key] for spec in alike] for key in _in_order(first)]
@@ -273,6 +285,13 @@ def _record_of(objects: Sequence[Nested], has_others: bool, rows: bool) -> Recor
 def _is_staged_row(spec: Spec) -> TypeGuard[Custom]:
     """Whether the value is a list, not a deque, whose items only the graph knows."""
     return is_staged_spec(spec) and type(spec.like.empty) is list
+
+
+def _layout_of_row(spec: Spec) -> Rows | None:
+    """The layout of a list or tuple of whose length only the graph knows; None for other values."""
+    if isinstance(spec, Custom) and isinstance(spec.like, StagedTuple):
+        return Tuples(spec.like.items.structure)
+    return Rows(spec.like.structure) if _is_staged_row(spec) else None
 
 
 def _rows_of(spec: Nested, rows: bool) -> Rows:
@@ -444,8 +463,8 @@ def _as_dict(layout: Record, spec: Spec) -> Nested:
 def _stored_rows(layout: Rows, rows: Sequence[Spec]) -> list[Sequence[Spec]]:
     """For each column of rows, the specs of what these lists have in it."""
     inner: list[list[Spec]] = [[] for _ in layout.of_items]
-    for row in rows:
-        if not (_is_staged_row(row) or (isinstance(row, Nested) and is_list(row.like))):
+    for row in map(list_of_tuple, rows) if isinstance(layout, Tuples) else rows:
+        if row is None or not (_is_staged_row(row) or (isinstance(row, Nested) and is_list(row.like))):
             raise _Differs
         assert isinstance(row, (Nested, Custom))
         if not row.children or (layout.structure is not None and _is_unknown(row)):

@@ -41,7 +41,7 @@ def containers_in(structure: Any) -> Iterator[type]:
     for layout in _layouts_in(structure):
         if isinstance(layout, NoItems):
             yield layout.kind[0]
-        elif isinstance(layout, Rows):
+        elif isinstance(layout, Rows) and layout.changes:
             yield list
         elif pytree.is_nested(layout) and not isinstance(layout, tuple):
             yield type(layout)

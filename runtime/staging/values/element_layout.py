@@ -69,6 +69,8 @@ class LeafLayout:
     """How the column is formatted in the `repr` of an element (`runtime.core.text`)."""
     of: Any = None
     """What tells it from others of its class."""
+    changes: bool = False
+    """Whether a value can be changed in place."""
 
     def check(self, x: Any) -> None:
         """ValueError if `x` is of another kind."""
@@ -184,6 +186,9 @@ class Rows(LeafLayout):
     their lengths if these differ."""
 
     spec = LIST
+    changes = True
+    made: type = list
+    """Python's class of such values."""
 
     def __init__(self, structure: Any) -> None:
         self.structure = structure
@@ -305,6 +310,8 @@ class Record(LeafLayout):
 class NoItems(LeafLayout):
     """A dict or set without items, like `empty`, that may become one with items of which only the graph knows, stored
     as a number that nothing reads."""
+
+    changes = True
 
     def __init__(self, empty: Any) -> None:
         self.empty, self.kind = empty, (type(empty), getattr(empty, "default_factory", None))
@@ -477,7 +484,7 @@ def may_change(structure: Any) -> bool:
         return structure.changes or any(map(may_change, structure.fields.values()))
     if pytree.is_nested(structure):
         return not isinstance(structure, tuple) or any(map(may_change, pytree.children(structure)))
-    return isinstance(structure, (NoItems, Rows))
+    return layout_of(structure).changes
 
 
 def same_layout(a: Any, b: Any) -> bool:

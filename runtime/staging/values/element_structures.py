@@ -54,6 +54,7 @@ from runtime.staging.values.iterables import view_of
 from runtime.staging.values.list import is_staged_list
 from runtime.staging.values.optional import Maybe
 from runtime.staging.values.references import Reference, References
+from runtime.staging.values.tuple import StagedTuple, Tuples, as_list
 
 __all__ = [
     "Beside", "Empty", "Fresh", "Plain", "Together", "as_row", "fitted", "join_structures", "structure_by_value",
@@ -90,6 +91,8 @@ def structure_by_value(x: Any, rows: bool = False, like: Any = None) -> Any:
         return table
     if is_staged_list(x) and type(x) is list:
         return Rows(x[0].structure)
+    if isinstance(x, StagedTuple):
+        return Tuples(x.items.structure)
     if rows and type(x) is list:
         like = like.structure if isinstance(like, Rows) else None
         return Rows(reduce(join_structures, [structure_of(item, rows, like) for item in x])) if x else ROW
@@ -127,7 +130,7 @@ def join_structures(a: Any, b: Any) -> Any:
         one, other = rows
         if one.structure is None or other.structure is None:  # perhaps a list whose elements are not known yet
             return one if other.structure is None else other
-        return Rows(join_structures(one.structure, other.structure))
+        return type(one)(join_structures(one.structure, other.structure))
     for one, other in ((a, b), (b, a)):
         if _has_plain(one, other):
             return other
@@ -161,11 +164,13 @@ def _has_plain(structure: Any, other: Any) -> bool:
 
 
 def _as_rows(a: Any, b: Any) -> list[Rows] | None:
-    """The layouts of lists one of which has any length, or that have other lengths; None for other structures."""
-    lists = [each for each in (a, b) if isinstance(each, Rows) or type(each) is list]
-    if len(lists) < 2 or (type(a) is type(b) is list and len(a) == len(b)):
-        return None
-    return [each if isinstance(each, Rows) else Rows(reduce(join_structures, each)) if each else ROW for each in lists]
+    """The layouts of lists, or tuples, one of which has any length, or that have other lengths; None for other
+    structures."""
+    for kind, rows in ((list, Rows), (tuple, Tuples)):
+        if all(type(each) in (kind, rows) for each in (a, b)) and not (type(a) is type(b) is kind and len(a) == len(b)):
+            return [each if type(each) is rows else rows(reduce(join_structures, each) if each else None)
+                    for each in (a, b)]
+    return None
 
 
 @dataclass(frozen=True)
@@ -235,7 +240,9 @@ def widen(structure: Any, wider: Any, columns: Iterator[Any]) -> list[Any]:
 
 def _widened_rows(structure: Any, wider: Rows, columns: Iterator[Any]) -> list[Any] | None:
     """`widen` for lists of one length, or of which no item is known, as rows; None if the columns stay the same."""
-    if type(structure) is list and not any(wider.of_items):
+    if type(structure) is tuple and not structure:
+        return [Fresh(0)] * wider.size
+    if type(structure) in (list, tuple) and not any(wider.of_items):
         parts = [widen(part, wider.structure, columns) for part in structure]
         return [Together([part[k] for part in parts]) for k in range(wider.size)]
     if isinstance(structure, Rows) and structure.structure is None is not wider.structure:
@@ -311,13 +318,16 @@ def fitted(
 
 
 def as_row(structure: Any, x: Any, types: Sequence[TensorType]) -> Any:
-    """`x`, or if it is a list of the graph, and elements of that structure are lists with a wider one, such a list.
-    `types`: those of the columns of the elements. ValueError if there is none."""
-    if not (isinstance(structure, Rows) and is_staged_list(x)) or is_unknown_row(x) or same_layout(
-            structure.structure, x[0].structure):
+    """`x`, or if it is a list or tuple of the graph, and elements of that structure are such with a wider one, one with
+    that. `types`: those of the columns of the elements. ValueError if there is none."""
+    is_tuple = isinstance(x, StagedTuple)
+    row = as_list(x) if is_tuple else x
+    if not (isinstance(structure, Rows) and is_staged_list(row)) or is_unknown_row(row) or same_layout(
+            structure.structure, row[0].structure):
         return x
-    leaves = widened(view_of(x).__leaves__(), x[0].structure, structure.structure, structure.inner(types))
-    return [StagedStructures(leaves, structure.structure)]
+    leaves = widened(view_of(row).__leaves__(), row[0].structure, structure.structure, structure.inner(types))
+    items = StagedStructures(leaves, structure.structure)
+    return StagedTuple(items) if is_tuple else [items]
 
 
 def _type(column: Any) -> Any:

@@ -67,13 +67,14 @@ from runtime.staging.values.lattice import (
 )
 from runtime.staging.values.list import StagedItems, StagedList, StagedView, is_staged_list
 from runtime.staging.values.list_elements import have_other_names, record_places
-from runtime.staging.values.list_specs import is_staged_spec
+from runtime.staging.values.list_specs import is_staged_spec, list_of_tuple
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach, bound
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import Select, index_of
 from runtime.staging.values.set import StagedSet
 from runtime.staging.values.spec_text import Conflict, text
 from runtime.staging.values.specs import Variants
+from runtime.staging.values.tuple import as_list
 
 __all__ = [
     "StagedBefore", "begins_with_container", "check_staged_before",
@@ -96,6 +97,8 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
         assert parts is not None
         for child, key in zip(spec.children, spec.keys, strict=True):
             yield from lower(child, parts.get(key, UNBOUND), origins)
+    elif (items := list_of_tuple(spec)) is not None:
+        yield from lower(items, as_list(value), origins)
     elif isinstance(spec, Custom):
         if isinstance(spec.like, Select):
             leaves = [index_of((origins or {}).get(id(value), (None, value))[1], spec.like)]

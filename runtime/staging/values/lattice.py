@@ -80,6 +80,7 @@ from runtime.staging.values.specs import (
     value_of,
 )
 from runtime.staging.values.trials import trials
+from runtime.staging.values.tuple_join import join_tuples
 
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
@@ -241,6 +242,8 @@ def _join_containers(a: Spec, b: Spec, cells: Cells | None) -> Spec | None:
         return _join_nested(a, b, cells) if has_table_rows(a) == has_table_rows(b) else join_lists(a, b)
     if (lists := both_lists(a, b)) is not None:
         return join_lists(*lists)
+    if (tuples := join_tuples(a, b)) is not None:
+        return tuples
     dicts = both_dicts(a, b)
     return None if dicts is None else _join_dicts(*dicts, cells)
 

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 from autograph.backend import DICTS, ListItems, is_list
+from runtime.staging.values.describe import describe
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.specs import Custom, Nested, Spec, Static, kind_of_container
+from runtime.staging.values.tuple import StagedTuple
 
 __all__ = [
     "both_dicts", "both_lists", "empty_like", "is_container_reference", "is_container_spec", "is_dict_spec",
-    "is_list_spec", "is_staged_spec", "representatives", "text_of_kind"]
+    "is_list_spec", "is_staged_spec", "list_of_tuple", "representatives", "text_of_kind"]
 
 
 def is_list_spec(spec: Spec) -> TypeGuard[Nested | Custom]:
@@ -58,6 +60,16 @@ def _kind_of_dict(spec: Spec) -> type | None:
     like = spec.like if isinstance(spec, Nested) else spec.like.empty if isinstance(spec, Custom) and isinstance(
         spec.like, StagedItems) else None
     return type(like) if isinstance(like, dict) else None
+
+
+def list_of_tuple(spec: Spec) -> Nested | Custom | None:
+    """The spec of a list with the items of a tuple; None for other values."""
+    if isinstance(spec, Custom) and isinstance(spec.like, StagedTuple):
+        return Custom(spec.like.items, spec.children)
+    if isinstance(spec, Static) and type(spec.value) is tuple:
+        spec = describe(spec.value, {})
+    return Nested([*spec.like], spec.keys, spec.children) if isinstance(spec, Nested) and type(
+        spec.like) is tuple else None
 
 
 def empty_like(spec: Nested | Custom) -> Any:

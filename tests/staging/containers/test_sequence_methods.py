@@ -242,12 +242,10 @@ def test_message_a_deleted_item() -> None:
 
 
 @pytest.mark.parametrize(("fn", "what", "remedy"), [
-    (lambda n: (0,) * n, "a tuple has a known length, and how often it is repeated" + _GRAPH, "Use a list."),
     (lambda n: ["a", 1] * n, r"\[the str 'a', the int 1\]" + _REPEATED, _ONE_TYPE),
     (lambda n: b"-" * n, *_PYTHON_INT),
     (lambda n: [n, rt.constant(1.5)][n], "which item this is, is known only when the graph runs, and no one type fits"
      r" all of them: they are of int32\[\], float32\[\]", "Let them be numbers or tensors of one type, or text."),
-    (lambda n: (1, 2, 3)[n:], "a tuple has a known length, and where it is cut" + _GRAPH, "Use a list."),
     (lambda n: ["a", 2][n:], r"\[the str 'a', the int 2\] cannot be cut here: where it is cut" + _HOLDS, _ONE_TYPE),
 ])
 def test_refusals(fn: Callable[..., Any], what: str, remedy: str) -> None:

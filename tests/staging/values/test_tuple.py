@@ -1,0 +1,295 @@
+"""Tuples of whose length only the graph knows."""
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ways import HAS_LLVM
+
+import runtime as rt
+from runtime.errors import StagingError
+
+EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
+PROGRAMS: list[Any] = []
+
+
+def program(*arguments: int):
+    def add(fn):
+        PROGRAMS.extend([pytest.param(fn, n, id=f"{fn.__name__}-{n}") for n in arguments])
+        return fn
+
+    return add
+
+
+@program(0, 1, 4)
+def grown(n):
+    path = ()
+    for i in range(n):
+        path = path + (i * i,)
+    return path, len(path), sum(path)
+
+
+@program(1, 4)
+def grown_while(n):
+    powers = (1,)
+    while len(powers) < n:
+        powers += (powers[-1] * 2,)
+    return powers
+
+
+@program(2, 4)
+def of_two_lengths(n):
+    if n > 2:
+        found = (n, n + 1, n + 2)
+    else:
+        found = (n,)
+    return found, found[-1], found[0]
+
+
+@program(2, 4)
+def returned_early(n):
+    if n > 2:
+        return n, n + 1
+    return ()
+
+
+@program(4)
+def operations(n):
+    xs = [i * 3 % 7 for i in range(n)]
+    t = tuple(sorted(xs))
+    return (t[0], t[-1], len(t), t[1:], t[::-1], 2 in t, t.index(3), t.count(6), t + (9,), (9,) + t, t + t, t * 2,
+            2 * t, max(t), list(t), [*t], bool(t), not t, tuple(t), t is t)
+
+
+@program(0, 1, 2, 4)
+def compared(n):
+    t = tuple([i for i in range(n)])
+    return (t == (0, 1), t != (0, 1), t < (0, 1), t >= (0, 1), () == t, t == [0, 1], t == t + (), isinstance(t, tuple),
+            isinstance(t, list), type(t) is tuple, t == None)  # noqa: E711
+
+
+@program(0, 1, 4)
+def formatted(n):
+    t = tuple([i for i in range(n)])
+    words = ()
+    for i in range(n):
+        words += ("a" if i % 2 else "b",)
+    return str(t), repr(t), f"{t}", "%s" % (t,), words, "".join(words), str(words)  # noqa: UP031
+
+
+@program(1, 4)
+def iterated(n):
+    xs = [i * 5 % 7 for i in range(n)]
+    t, total = tuple(xs), 0
+    for a in t:
+        total += a
+    for i, a in enumerate(t):
+        total += i * a
+    first, *rest = t
+    return (total, first, rest, sorted(t, reverse=True), min(t), any(x > 3 for x in t), list(zip(t, t[1:])),  # noqa: RUF007
+            tuple(x + 1 for x in t), max(t, key=lambda x: -x), list(map(lambda x: x + 1, t)), list(reversed(t)))
+
+
+@program(0, 3, 5)
+def parts_of_known_tuples(n):
+    part = (1, 2, 3, 4, 5)[:n]
+    return part, (0,) * n, part + (0,) * n, part < (1, 2), (7, 8) * n
+
+
+@program(1, 4)
+def displays(n):
+    xs = [i for i in range(n)]
+    t = ()
+    while len(t) < n:
+        t = (*t, len(t))
+    first, *rest = *xs, 9
+    return (0, *xs), (*xs, *t), t, first, rest, sorted({*xs, 9})
+
+
+@program(4)
+def elements(n):
+    seen = []
+    for i in range(n):
+        seen.append(tuple(range(i)))
+    return seen, seen[2], (0, 1) in seen, seen.index((0, 1)), [len(s) for s in seen], sum(seen[3])
+
+
+@program(2, 4)
+def elements_of_known_lengths(n):
+    xs = [(1,), (1, 2), (1, 2, 3), ()]
+    return xs[n - 2], len(xs[n - 2]), xs[n - 1]
+
+
+@program(1, 4)
+def paths(n):
+    queue, found = deque([(0,)]), []
+    while queue:
+        path = queue.popleft()
+        if path[-1] == n:
+            found.append(path)
+            continue
+        for step in (1, 2):
+            if path[-1] + step <= n:
+                queue.append(path + (path[-1] + step,))
+    return found
+
+
+@program(1, 4)
+def shortest_path(n):
+    graph = {0: [1, 2], 1: [3], 2: [3], 3: [4], 4: []}
+    heap = [(0, 0, (0,))]
+    while heap:
+        distance, node, path = heapq.heappop(heap)
+        if node == n:
+            return distance, path
+        for other in graph[node]:
+            heapq.heappush(heap, (distance + other, other, path + (other,)))
+    return None
+
+
+class Walker:
+    def __init__(self):
+        self.path = ()
+
+    def go(self, x):
+        self.path = self.path + (x,)
+
+
+@program(0, 4)
+def attribute(n):
+    walker = Walker()
+    for i in range(n):
+        walker.go(i)
+    return walker.path
+
+
+@program(0, 4)
+def perhaps_none(n):
+    best = None
+    for i in range(n):
+        t = tuple(range(i))
+        if best is None or len(t) > len(best):
+            best = t
+    return best
+
+
+@program(0, 4)
+def of_pairs(n):
+    pairs = ()
+    for i in range(n):
+        pairs += ((i, i * i),)
+    return pairs, [a + b for a, b in pairs], dict(pairs)
+
+
+@program(0, 4)
+def recursive(n):
+    return () if n == 0 else recursive(n - 1) + (n,)
+
+
+@program(0, 4)
+def names_of_one_tuple(n):
+    t = tuple([i for i in range(n)])
+    before = t
+    t += (99,)
+    return before, t
+
+
+@program(3)
+def permutations(n):
+    items = [i for i in range(n)]
+    return list(itertools.permutations(items)), list(itertools.combinations(items, n - 1))
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two results are equal and of the same types; numbers of the runtime count as Python's."""
+    if isinstance(one, rt.Tensor):
+        one = one.numpy().item()
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return [*map(int, one)] == [*other] and all(map(same, one.values(), other.values()))
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize(("fn", "n"), PROGRAMS)
+def test_programs(fn: Any, n: int, executor: str) -> None:
+    found = rt.function(fn, executor=executor)(rt.constant(n, rt.int64))
+    assert same(found, fn(n)), found
+
+
+def test_known_lengths_stay_known() -> None:
+    """A loop of Python's that is unrolled makes a tuple that Python knows."""
+    def f(x):
+        shape = ()
+        for size in range(1, 5):
+            shape = shape + (size,)
+        return rt.reshape(rt.tile(x, [24]), shape)
+
+    assert rt.function(f)(rt.constant([1.0])).shape == (1, 2, 3, 4)
+
+
+def test_a_result_that_another_function_takes() -> None:
+    inner = rt.function(lambda n: tuple([i for i in range(n)]))
+    outer = rt.function(lambda n: inner(n) + (n,))
+    assert rt.nest.map_structure(int, outer(rt.constant(2))) == (0, 1, 2)
+
+
+def test_tensors_and_gradients() -> None:
+    def f(x, n):
+        powers = ()
+        for _ in range(n):
+            powers += (powers[-1] * x if powers else x,)
+        return rt.reduce_sum(rt.stack(powers))
+
+    x = rt.constant(2.0)
+    with rt.GradientTape() as tape:
+        tape.watch(x)
+        y = rt.function(f)(x, rt.constant(3))
+    assert float(y) == 14.0 and float(tape.gradient(y, x)) == 17.0
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize(("fn", "message"), [
+    (lambda t: t[9], "tuple index out of range"), (lambda t: t.index(9), "x not in tuple"),
+    (lambda t: [1] + t, r'can only concatenate list \(not "tuple"\) to list'),
+    (lambda t: t + [1], r'can only concatenate tuple \(not "list"\) to tuple'),
+    (lambda t: t.append(3), "'tuple' object has no attribute 'append'"),
+    (lambda t: t < [1], "'<' not supported between instances of 'tuple' and 'list'"),
+])
+def test_errors_of_python(fn: Any, message: str, executor: str) -> None:
+    def f(n):
+        return fn(tuple([i for i in range(n)]))
+
+    with pytest.raises(Exception, match=message) as expected:
+        f(4)
+    with pytest.raises(type(expected.value), match=message):
+        rt.function(f, executor=executor)(rt.constant(4))
+
+
+def test_items_cannot_be_set() -> None:
+    def f(n):
+        t = tuple([i for i in range(n)])
+        t[0] = 3
+        return t
+
+    with pytest.raises(TypeError, match="'tuple' object does not support item assignment"):
+        rt.function(f)(rt.constant(4))
+
+
+@pytest.mark.parametrize(("fn", "message"), [
+    (lambda n: hash(tuple([i for i in range(n)])), "a tuple cannot be hashed here"),
+    (lambda n: max(*tuple([i for i in range(n)])), "the number of items of an unpacking is known only when"),
+    (lambda n: (n, "a") if n > 1 else (n,), "do not fit together"),
+])
+def test_refusals(fn: Any, message: str) -> None:
+    with pytest.raises((StagingError, rt.errors.OperatorNotAllowedInGraphError), match=message) as caught:
+        rt.function(fn)(rt.constant(4))
+    assert str(Path(__file__).name) in str(caught.value)
