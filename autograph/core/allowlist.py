@@ -13,7 +13,8 @@ from typing import Any, Final, TypeVar, overload
 
 from autograph.core.tracebacks import is_converted, is_opaque
 
-__all__ = ["PACKAGES", "do_not_convert", "exclude", "exclusion_rule", "include", "rule_of_library"]
+__all__ = [
+    "PACKAGES", "do_not_convert", "exclude", "exclusion_rule", "include", "is_of_standard_library", "rule_of_library"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -79,11 +80,11 @@ def rule_of_library(fn: FunctionType) -> str | None:
     code = fn.__code__
     if module == "functools" and "_from_" in code.co_name:  # comparisons that total_ordering adds to a user's class
         return None
-    filename = code.co_filename
-    if filename.startswith("<frozen ") or (
-        filename.startswith(_STANDARD_LIBRARY) and not filename.startswith(_SITE_PACKAGES)
-    ):
+    if is_of_standard_library(code.co_filename):
         return "the standard library is left alone unless autograph.include names the module"
     return None
 
 
+def is_of_standard_library(filename: str) -> bool:
+    return filename.startswith("<frozen ") or (
+        filename.startswith(_STANDARD_LIBRARY) and not filename.startswith(_SITE_PACKAGES))

@@ -10,7 +10,7 @@ from autograph.core.backend import UNBOUND
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_opaque
 from autograph.state.heap_snapshot import becomes_state
-from autograph.state.reachability import assigned_in, cell_is_filled
+from autograph.state.reachability import assigned_in, cell_is_filled, is_of_library
 
 __all__ = ["BodyCells", "add_cells_of_callees", "bind", "contents_of", "note", "noted", "put_back"]
 
@@ -37,7 +37,7 @@ def add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
         callee = None if not cell_is_filled(cell) else cell.cell_contents
         if type(callee) is FunctionType and (
             hasattr(callee, "place") or not is_opaque(callee.__code__.co_filename)
-        ) and not hasattr(callee, "__autograph_do_not_convert__"):
+        ) and not hasattr(callee, "__autograph_do_not_convert__") and not is_of_library(callee):
             for name, inner in zip(callee.__code__.co_freevars, callee.__closure__ or ()):
                 if name not in cells:
                     cells[name] = inner

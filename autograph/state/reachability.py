@@ -12,7 +12,7 @@ import gc
 import itertools
 import sys
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from types import (
     BuiltinMethodType,
     CellType,
@@ -25,7 +25,7 @@ from types import (
 )
 from typing import Any, Final, NamedTuple, cast
 
-from autograph.core.allowlist import exclusion_rule
+from autograph.core.allowlist import exclusion_rule, is_of_standard_library
 from autograph.core.backend import backend_for
 from autograph.core.code_cache import per_code, per_code_and_nested
 from autograph.core.iterator_positions import is_iterator
@@ -38,7 +38,7 @@ from autograph.dispatch.converted_call import meet
 
 __all__ = [
     "MOST", "Reach", "Reached", "advances_in_python", "assigned_in", "attributes_assigned_in", "cell_is_filled",
-    "is_of_converted_code", "meet_all", "names_in", "names_of", "only_atoms", "only_records",
+    "is_of_converted_code", "is_of_library", "meet_all", "names_in", "names_of", "only_atoms", "only_records",
 ]
 
 _DEPTH: Final = 4  # maximal length of a path
@@ -295,10 +295,13 @@ class Reach:
         if fields is None and not is_other(value, named=True):
             self._meet(None, _wrapped_in(value), found.depth + 1, found.hint)
             return
-        self._hold(found)
+        has_caches = _changes_only_caches(cast(Hashable, kind))
+        if not has_caches:
+            self._hold(found)
         nameable = not hasattr(kind, "__stands_for__")  # otherwise the attributes are the placeholder's, not the user's
         for name, item in (fields or {}).items():
-            self._meet_part(found.attribute(name) if nameable else None, item, found.depth + 1, name)
+            if not (has_caches and _is_cache(item)):
+                self._meet_part(found.attribute(name) if nameable else None, item, found.depth + 1, name)
 
     def _function(self, fn: FunctionType) -> None:
         code = fn.__code__
@@ -311,12 +314,14 @@ class Reach:
         if hasattr(fn, "__autograph_do_not_convert__"):  # it runs at trace time
             self._leaves_out = True
             return
+        has_caches = is_of_library(fn)
         for name, cell in zip(code.co_freevars, fn.__closure__ or ()):
             if id(cell) in self._own or id(cell) in self._seen:
                 continue
             self._seen[id(cell)] = cell
-            self.objects.append(Reached(None, cell, name))
-            if cell_is_filled(cell):
+            if not has_caches:
+                self.objects.append(Reached(None, cell, name))
+            if cell_is_filled(cell) and not (has_caches and _is_cache(cell.cell_contents)):
                 self._meet(None, cell.cell_contents, 1, name)
         if not is_converted(code) and exclusion_rule(fn) is not None:
             self._leaves_out = True
@@ -362,6 +367,39 @@ def _leads_nowhere(kind: Any) -> bool:
     """Whether objects of a class are immutable and refer to nothing mutable, such as a backend's tensors."""
     return (backend_for(kind) is not None and _way_of(kind) is Reach._object and not is_users_class(kind)
             and not slots_of(kind) and not any(hasattr(kind, name) for name in _LEADING))
+
+
+@functools.lru_cache(maxsize=1024)
+def _changes_only_caches(kind: Any) -> bool:
+    """Whether a class of the standard library is for descriptors that make methods, or for values such as paths, which
+    are hashed by their contents. What changes in these is no state of a program, only a cache of the library's."""
+    return _are_of_library(kind) and (_makes_methods(kind) or type(kind.__hash__) is FunctionType)
+
+
+def _makes_methods(kind: Any) -> bool:
+    return hasattr(kind, "__get__") and not hasattr(kind, "__set__")
+
+
+def is_of_library(fn: FunctionType) -> bool:
+    """Whether a function is of the standard library, and does not convert: its variables are no state of a program, but
+    may lead to some, such as a function that was decorated."""
+    code = fn.__code__
+    return is_of_standard_library(code.co_filename) and not is_converted(code) and exclusion_rule(fn) is not None
+
+
+def _is_cache(part: Any) -> bool:
+    """Whether a part of a function or descriptor of the standard library is an object of the library's own, such as a
+    WeakKeyDictionary of results, and not what the user passed to it."""
+    kind: Any = type(part)
+    return _are_of_library(kind) and _way_of(kind) is Reach._object and not _makes_methods(kind)
+
+
+@functools.lru_cache(maxsize=1024)
+def _are_of_library(kind: Any) -> bool:
+    """Whether the class of these objects was defined by Python code of the standard library that does not convert."""
+    module = kind.__module__
+    return (isinstance(module, str) and module.partition(".")[0] in sys.stdlib_module_names
+            and is_users_class(kind) and not is_of_converted_code(kind))
 
 
 _LEADING: Final = "__next__", "__become__", "__viewed__", "__wraps__", "__array_interface__"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import pathlib
 import threading
+import weakref
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -485,3 +487,71 @@ def test_a_class_whose_module_is_a_descriptor() -> None:
         return x
 
     assert float(rt.function(f)(rt.constant(1.0))) == 3.0
+
+
+class Kinds:
+    def __init__(self, n):
+        self.n = n
+
+    @functools.singledispatchmethod
+    def kind(self, x):
+        self.n += 1
+        return 5
+
+    @kind.register
+    def _(self, x: Counter):
+        self.n += x.add(1)
+        return 7
+
+
+def caches_of_a_function(x):
+    @functools.singledispatch
+    def kind(x):
+        return 5
+
+    kind.register(Counter)(lambda x: 7)
+    k = 0
+    for _ in rt.range(x):
+        k += kind.dispatch(Counter)(0) + kind.dispatch(Slim)(0)
+    return k
+
+
+def caches_of_a_descriptor(x):
+    kinds, counter, k = Kinds(1), Counter(), 0
+    for _ in rt.range(x):
+        k += kinds.kind(counter) + kinds.kind("")
+    return k, kinds.n, counter.n
+
+
+def caches_of_a_value(x):
+    path, k = pathlib.PurePosixPath("a/c"), 0
+    for _ in rt.range(x):
+        k += len(str(path)) + len(path.parts) + (path.name == "c") + (path == pathlib.PurePosixPath("a/c"))
+    return k
+
+
+def table_of_the_users(x):
+    counter = Counter()
+    table = weakref.WeakKeyDictionary({counter: 0})
+    for i in rt.range(x):
+        table[counter] += i
+    return table[counter]
+
+
+def flag_of_the_users(x):
+    flag = threading.Event()
+    if x > 2:
+        flag.set()
+    return flag.is_set()
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("case", [
+    caches_of_a_function, caches_of_a_descriptor, caches_of_a_value, table_of_the_users, flag_of_the_users,
+], ids=lambda case: case.__name__)
+def test_objects_of_the_standard_library(case, executor):
+    """What its functions, descriptors and values keep for speed is no state; what the user keeps in its objects is."""
+    traced = rt.function(case, executor=executor)
+    for x in (4, 0):
+        got = traced(rt.constant(x))
+        assert (tuple(map(int, got)) if isinstance(got, tuple) else int(got)) == case(rt.constant(x))
