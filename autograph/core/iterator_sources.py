@@ -94,7 +94,7 @@ def source_of(value: Any) -> Source | None:
 def _source(value: Any, seen: set[int]) -> Source | None:
     kind = type(value)
     if kind is itertools.product:
-        pools, *last = gc.get_referents(value)
+        pools, *last = (part for part in gc.get_referents(value) if part is not kind)  # its class from Python 3.12
         return None if last else Source(itertools.product, pools)
     if kind is not zip and kind is not enumerate and kind not in _FORWARDS and kind not in _BACKWARDS:
         return None

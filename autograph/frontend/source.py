@@ -260,8 +260,10 @@ def capture(fn: FunctionType) -> Source:
     """
     try:
         return _captured(fn)
-    except ConversionError:
+    except ConversionError as error:
         filename = fn.__code__.co_filename
+        if filename.startswith("<") and isinstance(error, StaleSourceError):  # `exec` in `python -c`: both are <string>
+            raise _no_source(fn) from None
         suffix = os.path.splitext(filename)[1]
         if not suffix or suffix in (".py", ".pyw") or filename.startswith("<"):
             raise
@@ -271,14 +273,19 @@ def capture(fn: FunctionType) -> Source:
             filename=filename, lineno=fn.__code__.co_firstlineno, remedy=_REMEDY) from None
 
 
+def _no_source(fn: FunctionType) -> NoSourceError:
+    filename = fn.__code__.co_filename
+    return NoSourceError(
+        f"no source text for {fn.__qualname__!r}", filename=filename, lineno=fn.__code__.co_firstlineno, line="",
+        remedy=" ".join(filter(None, (where_typed(filename), _REMEDY))))
+
+
 def _captured(fn: FunctionType) -> Source:
     code = fn.__code__
     filename = code.co_filename
     lines = tuple(_lines_of(filename, fn.__globals__) or _typed_lines(fn))
     if not lines:
-        raise NoSourceError(
-            f"no source text for {fn.__qualname__!r}", filename=filename, lineno=code.co_firstlineno,
-            remedy=" ".join(filter(None, (where_typed(filename), _REMEDY))))
+        raise _no_source(fn)
     file = _files.get(filename)
     if file is None or (file.lines is not lines and file.lines != lines):
         file = _File(filename, lines)

@@ -72,6 +72,13 @@ def test_command_line() -> None:
     assert out == "1\n"
 
 
+def test_code_that_a_command_makes() -> None:
+    """Its file is <string>, as is that of the command, whose text Python 3.13 keeps."""
+    out = run("-c", f"import autograph as ag\nexec({SIGN!r})\ntry:\n    ag.convert(f)\n"
+              "except ag.NoSourceError as error:\n    print(error)")
+    assert out.startswith("<string>:1: no source text for 'f'\nPut the function in a file")
+
+
 def test_standard_input_without_source_tells_the_remedy() -> None:
     out = run("-", stdin=SESSION)
     assert out == "1\n" or "autograph.convert_source" in out
