@@ -97,7 +97,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
 class CustomGradient(MethodFunction):
     """A function with a custom gradient."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
         args = tuple([x if isinstance(x, Tensor) else convert_to_tensor(x) for x in args])
         run = _eagerly if current_graph() is None else _staged
         return run(self._function, args, kwargs)

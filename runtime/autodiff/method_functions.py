@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 __all__ = ["MethodFunction"]
 
 
-class MethodFunction:
+class MethodFunction(ABC):
     """A callable in place of a function. As an attribute of a class it is a method: the instance is no argument of it,
     and so has no derivative."""
 
@@ -20,6 +21,15 @@ class MethodFunction:
     def __get__(self, instance: Any, owner: type | None = None) -> MethodFunction:
         bind = getattr(type(self._function), "__get__", None)
         return self if bind is None else type(self)(bind(self._function, instance, owner))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], type):  # from Python 3.13 classmethod calls what it decorates, without binding
+            return self.__get__(args[0], args[0])(*args[1:], **kwargs)
+        return self._call(*args, **kwargs)
+
+    @abstractmethod
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function, with the derivatives that the decorator gives it."""
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._function == other._function

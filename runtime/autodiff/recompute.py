@@ -29,7 +29,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 class Recomputed(MethodFunction):
     """A function that runs again in the backward pass."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
         f = self._function
 
         @custom_gradient

@@ -207,6 +207,11 @@ class Holder(rt.Module):
     def of_class(cls, x: Any) -> Any:
         return x, lambda ct: ct * 5.0
 
+    @classmethod
+    @rt.recompute_grad
+    def sine_of_class(cls, x: Any) -> Any:
+        return rt.sin(x) * 2.0
+
     @rt.custom_gradient
     @staticmethod
     def static(x: Any) -> Any:
@@ -215,14 +220,14 @@ class Holder(rt.Module):
     def gradients(self, x: Any) -> Any:
         with rt.GradientTape() as tape:
             tape.watch(x)
-            y = self.scaled(x) + self.sine(x) + self.of_class(x) + self.static(x)
+            y = self.scaled(x) + self.sine(x) + self.of_class(x) + self.sine_of_class(x) + self.static(x)
         return tape.gradient(y, [x, self.k])
 
 
 def test_methods() -> None:
     holder = Holder()
     for way in holder.gradients, rt.function(holder.gradients):
-        np.testing.assert_allclose(way(rt.constant(1.0)), [8.0 + 3.0 * np.cos(1.0), 7.0 + np.sin(1.0)], rtol=1e-6)
+        np.testing.assert_allclose(way(rt.constant(1.0)), [8.0 + 5.0 * np.cos(1.0), 7.0 + np.sin(1.0)], rtol=1e-6)
     assert holder.scaled == holder.scaled != Holder().scaled and Holder.scaled.__doc__ == Holder().scaled.__doc__
 
 
