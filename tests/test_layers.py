@@ -329,7 +329,7 @@ def changed_while_imported(name: str) -> Iterator[str]:
             if isinstance(method, ast.Attribute) and method.attr in CHANGES:
                 changed = [method]
             elif ast.unparse(method) == "setattr":
-                changed = [ast.Attribute(node.args[0])]
+                changed = [ast.Attribute(node.args[0], "")]
         for each in changed:
             if isinstance(each, (ast.Attribute, ast.Subscript)) and root(each) in ours:
                 yield f"{name}: {root(each)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Final
 
 from autograph.backend import operators
@@ -37,15 +38,24 @@ def replacement(fn: Any) -> Callable[..., Any] | None:
     if code is _BY_CLASS:
         return functools.partial(_dispatched, fn, fn.registry, lambda chosen: chosen)
     if code is _METHOD_BY_CLASS:
-        dispatcher = fn.register.__self__.dispatcher
-        return functools.partial(_dispatched, fn, dispatcher.registry, functools.partial(_bound, fn))
-    return None
+        return _by_class(fn)
+    return _call_by_class if code is _CALL_BY_CLASS else None
 
 
-def _bound(method: Any, chosen: Any) -> Any:
-    """The implementation `chosen` of a method of `functools.singledispatchmethod`, bound as that is."""
-    cells = dict(zip(method.__code__.co_freevars, [cell.cell_contents for cell in method.__closure__], strict=True))
-    return chosen.__get__(cells["obj"], cells["cls"])
+def _by_class(method: Any) -> Callable[..., Any]:
+    """What to call in place of a method of `functools.singledispatchmethod`."""
+    if type(method) is FunctionType:
+        cells = zip(method.__code__.co_freevars, [cell.cell_contents for cell in method.__closure__ or ()], strict=True)
+        parts = dict(cells)
+        owner = parts["obj"], parts["cls"]
+    else:
+        owner = method._obj, method._cls
+    return functools.partial(_dispatched, method, method.register.__self__.dispatcher.registry,
+                             lambda chosen: chosen.__get__(*owner))
+
+
+def _call_by_class(method: Any, /, *args: Any, **keywords: Any) -> Any:
+    return _by_class(method)(*args, **keywords)
 
 
 class _Sample:
@@ -57,6 +67,9 @@ class _Sample:
 _BY_CLASS: Final = getattr(functools.singledispatch(lambda x: x), "__code__", None)
 """The code of the functions that `functools.singledispatch` returns."""
 _METHOD_BY_CLASS: Final = getattr(_Sample().method, "__code__", ())
+"""The code of the methods that `functools.singledispatchmethod` makes where these are functions: before Python 3.14."""
+_CALL_BY_CLASS: Final = getattr(type(_Sample().method).__call__, "__code__", ())
+"""The code of the `__call__` of these methods where they are objects."""
 
 
 def _dispatched(fn: Any, registry: Any, bound: Callable[[Any], Any], /, *args: Any, **keywords: Any) -> Any:
