@@ -125,7 +125,7 @@ def _callee(fn: Any) -> Any:
         return fn if converted is fn.func else functools.partial(converted, *fn.args, **fn.keywords)
     if isinstance(fn, type):
         return _constructor(fn)
-    method = getattr(cls, "__call__", None)  # noqa: B004
+    method = _call_of(cls)
     if type(method) is FunctionType:
         converted = _function(method)
         return fn if converted is method else MethodType(converted, fn)
@@ -134,12 +134,17 @@ def _callee(fn: Any) -> Any:
 
 def _method(fn: MethodType) -> Any:
     function, owner = fn.__func__, type(fn.__self__)
+    is_python = type(function) in (FunctionType, functools.partial) or type(_call_of(type(function))) is FunctionType
     if ambient.backend is not None and (
-            type(function) is not FunctionType  # of a class that Cython compiled, such as a generator of NumPy's
+            not is_python  # of a class that Cython compiled, such as a generator of NumPy's
             or (owner in keyed and not is_users_class(owner))):
         return ambient.backend.callee(fn)
-    converted = _function(function) if type(function) is FunctionType else function
+    converted = _callee(function) if is_python else function
     return fn if converted is function else MethodType(converted, fn.__self__)
+
+
+def _call_of(cls: type) -> Any:
+    return getattr(cls, "__call__", None)  # noqa: B004
 
 
 def _function(fn: FunctionType) -> Any:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -202,6 +202,33 @@ def test_partials_that_are_made_where_they_are_called(monkeypatch):
     assert value(rt.function(call)(clipped, rt.constant(3), y=2)) == (2, 3)
     nested = functools.partial(functools.partial(clipped, y=2), 4)
     assert ag.convert(lambda fn: fn())(nested) == 2 and ag.convert(lambda: KEPT(2))() == 6
+
+
+class Clips:
+    """A callable object in place of a method."""
+
+    def __init__(self, most):
+        self.most = most
+
+    def __call__(self, owner, x):
+        return x + owner.offset if x < self.most else self.most
+
+
+class Clipping:
+    offset = 1
+    by_partial = classmethod(functools.partial(Clips.__call__, Clips(5)))
+    by_object = classmethod(Clips(6))
+
+
+def test_methods_of_partials_and_callable_objects():
+    def call(x):
+        clipping, total = Clipping(), 0
+        bound = MethodType(functools.partial(Clips(7)), clipping)
+        for i in range(x):
+            total += clipping.by_partial(i) + Clipping.by_object(i) * 100 + bound(i) * 10_000
+        return total
+
+    assert value(rt.function(call)(rt.constant(9))) == call(9)
 
 
 # --- What objects hold ---
