@@ -251,7 +251,8 @@ class _Planner:
             recipe = Tuple(value)
             self._noted(value, recipe)
             recipe.parts = [self.part(item, f"{path}[{i}]") for i, item in enumerate(value)]
-            recipe.constant = is_constant(recipe.parts)
+            recipe.constant = is_constant(recipe.parts) and all(
+                part.value is item for part, item in zip(recipe.parts, value, strict=True))  # and no Maybe
         elif cls is FunctionType:
             recipe = Function(value)
             self._noted(value, recipe)

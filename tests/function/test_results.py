@@ -241,6 +241,20 @@ def test_a_key_on_some_ways() -> None:
         assert list(d) == keys
 
 
+def test_a_constant_bound_on_some_ways_in_a_tuple() -> None:
+    thing = Box()
+
+    @rt.function
+    def f(x: Any) -> Any:
+        if x > 0:
+            name, found = "b", thing
+        return found, (name, "c")
+
+    assert f(ONE) == (thing, ("b", "c"))
+    with pytest.raises(UnboundLocalError):
+        f(-ONE)
+
+
 def test_no_value_of_a_graph_stays_outside() -> None:
     holder, items, table = Box(), [], {}  # type: ignore[var-annotated]
     last = None

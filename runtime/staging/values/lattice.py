@@ -105,9 +105,9 @@ def as_loop_state(spec: Spec) -> Spec:
 
 
 def _as_leaves(spec: Spec) -> Spec:
-    """All numbers as leaves, for a value that may be unbound."""
+    """All numbers as leaves, except members of an Enum, for a value that may be unbound."""
     if isinstance(spec, Static):
-        type = type_of(spec.value)
+        type = None if is_member(spec.value) else type_of(spec.value)
         return TEXT if isinstance(spec.value, Text) else spec if type is None else Leaf(
             type, False, memories_of(spec.value))
     if isinstance(spec, (Nested, Custom)):

@@ -162,6 +162,27 @@ def no_such_key(commands):
         return -1
 
 
+LEVELS = [Level.LOW, Level.HIGH, Level.LOW]
+
+
+def unbound_before(commands):
+    i = 0
+    while i < len(commands) and commands[i] >= 0:
+        level, (kind, cost) = LEVELS[commands[i]], [(Level.HIGH, 2), (Level.LOW, 3), (Level.LOW, 4)][commands[i]]
+        i += 1
+    if commands[0] >= 0:
+        only = Level.HIGH
+    print(repr(level), repr(kind), repr(only))
+    return level, kind, only, isinstance(level, Level), kind.name, cost
+
+
+def none_before(commands):
+    level = None
+    for command in commands:
+        level = LEVELS[command]
+    return repr(level), level, level is Level.HIGH
+
+
 def plain(x: Any) -> Any:
     if isinstance(x, (tuple, list)):
         return type(x)(map(plain, x))
@@ -170,7 +191,7 @@ def plain(x: Any) -> Any:
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("fn", [turtle, levels, machine, counted, texts, combined, by_value, missing, transitions,
-                                pairs, no_such_key])
+                                pairs, no_such_key, unbound_before, none_before])
 def test_members(fn: Any, executor: str, capsys: pytest.CaptureFixture[str]) -> None:
     traced = rt.function(fn, executor=executor)
     for commands in ([1, 0, 1, 1, 0], [1, 2], [0], [1, 1, 2, 0]):
