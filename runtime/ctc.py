@@ -12,6 +12,7 @@ from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorSpec, float32, int32, int64
 from runtime.ops import concat_split, creation, logic, math, nn, reduction, segments
 from runtime.ops import shape as shapes
+from runtime.ops.checks import message, require
 from runtime.ops.gather import boolean_mask, gather
 from runtime.ops.host_functions import numpy_function
 from runtime.ops.sorting import argsort
@@ -31,7 +32,7 @@ def ctc_loss(
 
     labels        ints [n, labels], of which those from `label_length` [n] on are ignored, or a SparseTensor
     logits        floats [time, n, classes], or [n, time, classes] with `logits_time_major=False`
-    logit_length  ints [n]: the numbers of steps
+    logit_length  ints [n]: the numbers of steps. InvalidArgumentError for a length beyond the labels or logits
     blank_index   the class of the blank, 0 by default, from the end if negative; it must be given for a SparseTensor
     """
     is_sparse = isinstance(labels, SparseTensor)
@@ -57,6 +58,10 @@ def _blank(logits: Tensor, index: int) -> Any:
 def losses(labels: Tensor, logits: Tensor, label_count: Tensor, steps: Tensor, blank: Any) -> Tensor:
     """-log of the probability of the labels, int32 [n, labels], given logits [n, time, classes]."""
     count, most = shapes.dim(labels, 0), shapes.dim(labels, 1)
+    for lengths, limit, what in ((label_count, most, "labels"), (steps, shapes.dim(logits, 1), "steps of logits")):
+        require(reduction.reduce_all(lengths <= limit), InvalidArgumentError(
+            message("ctc_loss takes lengths of at most ", limit, f", as many as there are {what}, not ", lengths),
+            remedy="Give the number of steps as logit_length, and that of labels as label_length."))
     size = 2 * most + 1
     labels = logic.where(creation.range(most) < label_count[:, None], labels, blank)
     # The states are the labels with a blank before, between and after them.

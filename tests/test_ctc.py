@@ -38,6 +38,18 @@ def test_loss_is_that_of_all_paths(executor: str) -> None:
     np.testing.assert_allclose(rt.function(loss, executor=executor)(LOGITS), expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("executor", [None, "numpy", "native"])
+def test_lengths_fit_the_data(executor: str | None) -> None:
+    def loss(counts: Any, steps: Any) -> Any:
+        return rt.nn.ctc_loss(LABELS, LOGITS, counts, steps)
+
+    fn = loss if executor is None else rt.function(loss, executor=executor)
+    for counts, steps, text in (([2, 3, 1], STEPS, r"at most 2, as many as there are labels, not \[2 3 1\]"),
+                                (COUNTS, [5, 4, 6], r"at most 5, as many as there are steps of logits, not \[5 4 6\]")):
+        with pytest.raises(rt.errors.InvalidArgumentError, match=text):
+            fn(rt.constant(counts), rt.constant(steps))
+
+
 def test_forms_of_the_arguments() -> None:
     expected = rt.nn.ctc_loss(LABELS, LOGITS, COUNTS, STEPS)
     by_batch = np.swapaxes(LOGITS, 0, 1)

@@ -36,9 +36,9 @@ from runtime.core.pruning import prune
 from runtime.core.trace import add_input, convert_to_tensor, current_graph, set_outputs, tracing, wrap
 from runtime.core.types import TensorType
 from runtime.numbers.prepared import prepared
+from runtime.ops.checks import message, require
 from runtime.ops.creation import range as range_
 from runtime.ops.creation import zeros
-from runtime.ops.effects import raise_unless
 from runtime.ops.logic import equal
 from runtime.ops.shape import dim, dims, moveaxis, reshape, squeeze, stack
 from runtime.staging.backend import BACKEND
@@ -273,8 +273,9 @@ def _same_size(rows: list[Any], size: Any) -> list[Any]:
     unsure = [k for k, x in enumerate(rows) if x.type.shape[0] is None]
     for k in unsure if type(size) is int else unsure[1:]:
         x = rows[k]
-        raise_unless(equal(dim(x, 0), size), ShapeError(
-            "vmap got inconsistent sizes for array axes to be mapped: the sizes that only the run knows differ"))
+        require(equal(dim(x, 0), size), ShapeError(
+            message("vmap got inconsistent sizes for array axes to be mapped: ", size, " and ", dim(x, 0)),
+            remedy="Map axes of one size, or give None for what is the same in all lanes."))
         rows[k] = reshape(x, [size, *dims(x)[1:]])
     return rows
 

@@ -248,11 +248,7 @@ class _Planner:
         elif cls is dict or (cls in DICTS and has_staged_items(value)):
             recipe = self._dict(value, path)
         elif isinstance(value, tuple) and (cls is tuple or hasattr(cls, "_fields")):
-            recipe = Tuple(value)
-            self._noted(value, recipe)
-            recipe.parts = [self.part(item, f"{path}[{i}]") for i, item in enumerate(value)]
-            recipe.constant = is_constant(recipe.parts) and all(
-                part.value is item for part, item in zip(recipe.parts, value, strict=True))  # and no Maybe
+            recipe = self._tuple(value, path)
         elif cls is FunctionType:
             recipe = Function(value)
             self._noted(value, recipe)
@@ -278,6 +274,15 @@ class _Planner:
         else:
             recipe = self._object(value, path)
         return cast(Part, recipe)
+
+    def _tuple(self, value: Any, path: str) -> Recipe:
+        recipe = Tuple(value)
+        self._noted(value, recipe)
+        recipe.parts = parts = [self.part(item, f"{path}[{i}]") for i, item in enumerate(value)]
+        # A constant that is bound on some ways only is no item that calls may return.
+        recipe.constant = is_constant(parts) and all(
+            isinstance(part, Recipe) and part.value is item for part, item in zip(parts, value, strict=True))
+        return recipe
 
     def _dict(self, value: Any, path: str) -> Recipe:
         recipe = Dict(value)

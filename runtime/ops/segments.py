@@ -12,7 +12,7 @@ from runtime.core.positions import located
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import DType, float64, int32
-from runtime.ops.checks import message, require
+from runtime.ops.checks import message, require, same
 from runtime.ops.concat_split import concat
 from runtime.ops.creation import fill, ones, ones_like, zeros
 from runtime.ops.creation import range as range_of
@@ -25,7 +25,7 @@ from runtime.ops.gather import (
     tensor_scatter_nd_min,
     tensor_scatter_nd_update,
 )
-from runtime.ops.logic import equal, greater, greater_equal, less, logical_and, where
+from runtime.ops.logic import equal, greater, greater_equal, less, less_equal, logical_and, where
 from runtime.ops.math import abs, cast, floor, log, maximum, minimum, sin, sqrt
 from runtime.ops.op_makers import named
 from runtime.ops.reduction import reduce_all, reduce_max, reduce_prod, reduce_sum
@@ -142,17 +142,30 @@ def _count(segment_ids: Tensor) -> Tensor:
     return reduce_max(concat([segment_ids, [-1]], 0)) + 1
 
 
+def _rows_and_ids(data: Any, segment_ids: Any) -> tuple[Tensor, Tensor]:
+    """Both as tensors. InvalidArgumentError unless each row has an id, and these are sorted."""
+    x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
+    if not x.ndim or ids.ndim != 1:
+        raise located(ShapeError(f"the ids of segments are [n], for data [n, ...], not {ids.type} for {x.type}"))
+    require(same(dim(x, 0), dim(ids, 0)), ShapeError(
+        message("there are ", dim(ids, 0), " ids of segments for ", dim(x, 0), " rows"),
+        remedy="Give each row of the data an id."))
+    require(reduce_all(less_equal(ids[:-1], ids[1:])), InvalidArgumentError(
+        "the ids of segments are not increasing", remedy="Sort the rows by id, or call the unsorted_segment function."))
+    return x, ids
+
+
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """For each id, the sum of the rows of `data` with this id in `segment_ids`, which is sorted; 0 for an id without
-    rows (`tf.math.segment_sum`)."""
-    ids = convert_to_tensor(segment_ids, dtype_hint=int32)
-    return named(segment_totals(data, ids, _count(ids)), name)
+    """For each id, the sum of the rows of `data` with this id in `segment_ids`; 0 for an id without rows
+    (`tf.math.segment_sum`). InvalidArgumentError if the ids are not sorted. So do the following functions."""
+    x, ids = _rows_and_ids(data, segment_ids)
+    return named(segment_totals(x, ids, _count(ids)), name)
 
 
 def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """The means of the rows with each id; 0 for an id without rows (`tf.math.segment_mean`)."""
-    ids = convert_to_tensor(segment_ids, dtype_hint=int32)
-    return named(_means(convert_to_tensor(data), ids, _count(ids)), name)
+    x, ids = _rows_and_ids(data, segment_ids)
+    return named(_means(x, ids, _count(ids)), name)
 
 
 def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
@@ -166,10 +179,9 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 
 
 def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The products of the rows with each id, of which `segment_ids`, sorted, has one for each row; 1 for an id without
-    rows (`tf.math.segment_prod`)."""
-    ids = convert_to_tensor(segment_ids, dtype_hint=int32)
-    return named(segment_products(convert_to_tensor(data), ids, _count(ids)), name)
+    """The products of the rows with each id; 1 for an id without rows (`tf.math.segment_prod`)."""
+    x, ids = _rows_and_ids(data, segment_ids)
+    return named(segment_products(x, ids, _count(ids)), name)
 
 
 def segment_products(x: Tensor, ids: Tensor, count: Any) -> Tensor:
@@ -187,7 +199,7 @@ def segment_products(x: Tensor, ids: Tensor, count: Any) -> Tensor:
 
 
 def _extreme(data: Any, segment_ids: Any, scatter: Any) -> Tensor:
-    x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
+    x, ids = _rows_and_ids(data, segment_ids)
     shape = [_count(ids), *dims(x)[1:]]
     have = segment_totals(ones_like(x, int32), ids, shape[0])
     found = scatter(fill(shape, _end(x.dtype, scatter is tensor_scatter_nd_min)), ids[:, None], x)
@@ -234,9 +246,9 @@ def sparse_segment_sum(data: Any, indices: Any, segment_ids: Any, num_segments: 
                        ) -> Tensor:
     """`segment_sum` of the rows of `data` at `indices` (`tf.sparse.segment_sum`). `num_segments`: the number of
     results, by default as many as the last id asks for."""
-    rows = gather(data, indices)
+    rows, segment_ids = _rows_and_ids(gather(data, indices), segment_ids)
     if num_segments is None:
-        return segment_sum(rows, segment_ids, name)
+        return named(segment_totals(rows, segment_ids, _count(segment_ids)), name)
     return unsorted_segment_sum(rows, segment_ids, num_segments, name)
 
 

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 from autograph.backend import operators
 from runtime.core import pytree
-from runtime.core.errors import IndexOutOfRangeError, InvalidArgumentError, ShapeError, locate
+from runtime.core.errors import IndexOutOfRangeError, InvalidArgumentError, ShapeError
 from runtime.core.graph import Graph
-from runtime.core.positions import located, user_position
+from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import add_input, convert_to_tensor, current_graph, tracing
 from runtime.core.types import TensorType, int32
+from runtime.ops.checks import message, require
 from runtime.ops.control import Checkpoint
 from runtime.ops.creation import zeros
 from runtime.ops.effects import has_raise, raise_error, raise_unless
@@ -313,17 +314,20 @@ def _rows(elems: Any, what: str) -> Counted:
     """The rows of the tensors in `elems`. ShapeError if their numbers of rows differ, or there are no rows."""
     flat = [convert_to_tensor(x) for x in pytree.flatten(elems)]
     if not flat or any(not x.ndim for x in flat):
-        error = ShapeError(f"{what} runs over the rows of tensors, and a scalar has none" if flat else
-                           f"{what} needs at least one tensor to run over")
-        locate(error, user_position())
-        raise error
-    lengths = {x.type.shape[0] for x in flat} - {None}
-    if len(lengths) > 1:
-        error = ShapeError(f"{what} runs over tensors of {' and '.join(map(str, sorted(lengths)))} rows")  # type: ignore[type-var]
-        locate(error, user_position())
-        raise error
-    length: Any = lengths.pop() if lengths else dim(flat[0], 0)
+        raise located(ShapeError(f"{what} runs over the rows of tensors, and a scalar has none" if flat else
+                                 f"{what} needs at least one tensor to run over"))
+    sizes = [x.type.shape[0] for x in flat]
+    known = sorted({size for size in sizes if size is not None})
+    if len(known) > 1:
+        raise located(ShapeError(f"{what} runs over tensors of {' and '.join(map(str, known))} rows", remedy=_REMEDY))
+    length: Any = known[0] if known else dim(flat[0], 0)
+    for x in [x for x, size in zip(flat, sizes, strict=True) if size is None][not known:]:
+        require(equal(dim(x, 0), length), ShapeError(
+            message(f"{what} runs over tensors of ", length, " and ", dim(x, 0), " rows"), remedy=_REMEDY))
     return Counted(length, lambda i: pytree.pack_sequence_as(elems, [x[i] for x in flat]))
+
+
+_REMEDY: Final = "Give it tensors with the same number of rows."
 
 
 def _started(elems: Any, initializer: Any, what: str, reverse: bool) -> tuple[Counted, Any, list[Any]]:
@@ -335,9 +339,7 @@ def _started(elems: Any, initializer: Any, what: str, reverse: bool) -> tuple[Co
             rows = Counted(length, lambda i: item(length - 1 - i))
         return rows, pytree.map_structure(_as_tensor, initializer), []
     if isinstance(length, int) and length < 1:
-        error = IndexOutOfRangeError(f"{what} of no rows needs an initializer")
-        locate(error, user_position())
-        raise error
+        raise located(IndexOutOfRangeError(f"{what} of no rows needs an initializer"))
     acc = item(length - 1 if reverse else 0)
     rest = Counted(length - 1, (lambda i: item(length - 2 - i)) if reverse else (lambda i: item(i + 1)))
     return rest, acc, [acc]

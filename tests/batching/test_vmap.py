@@ -113,7 +113,7 @@ def test_sizes_that_only_the_run_knows() -> None:
     spec = rt.TensorSpec([None], rt.float64)
     f = rt.function(rt.vmap(lambda a, b: a * b), input_signature=[spec, spec])
     equal(f(V, V), V * V)
-    with pytest.raises(rt.errors.ShapeError, match="inconsistent sizes"):
+    with pytest.raises(rt.errors.ShapeError, match="inconsistent sizes .*: . and 1\n(?s:.)*one size"):
         f(V, V[:1])
 
 

@@ -379,6 +379,23 @@ def test_padding_to_a_box_by_tensors_of_another_dtype():
                                   np.pad(np.ones((2, 2)), [[1, 1], [2, 1]]))
 
 
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "prod"])
+def test_ids_of_segments_are_sorted(name: str) -> None:
+    segments = getattr(rt.math, f"segment_{name}")
+    x = rt.constant([1.0, 2.0, 3.0])
+    for fn in (segments, *on_both(segments).values()):
+        with pytest.raises(rt.errors.InvalidArgumentError, match="not increasing(?s:.)*unsorted_segment"):
+            fn(x, rt.constant([0, 2, 1]))
+        with pytest.raises(rt.errors.InvalidArgumentError, match="2 ids of segments for 3 rows"):
+            fn(x, rt.constant([0, 1]))
+    with pytest.raises(rt.errors.InvalidArgumentError, match=r"the ids of segments are \[n\]"):
+        segments(x, [[0, 1, 1]])
+    by = getattr(rt.sparse, f"segment_{name}", None)
+    for limit in (None, 3) if by is not None else ():
+        with pytest.raises(rt.errors.InvalidArgumentError, match="not increasing"):
+            by(x, [0, 1], [1, 0], limit)
+
+
 def test_segments_of_chosen_rows() -> None:
     x = rt.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
     for way in (lambda f: f), rt.function:

@@ -248,6 +248,21 @@ def test_rows_that_are_none(call, text):
         call()
 
 
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("known", [None, 3])
+@pytest.mark.parametrize("run", [
+    lambda x: rt.map_fn(lambda r: r[0] + r[1], x), lambda x: rt.scan(lambda a, r: a + r[0] + r[1], x, 0.0),
+    lambda x: rt.foldl(lambda a, r: a + r[0] + r[1], x, 0.0), lambda x: rt.foldr(lambda a, r: a + r[0] + r[1], x, 0.0),
+])
+def test_different_numbers_of_rows_that_only_the_run_knows(run, known, executor):
+    specs = [rt.TensorSpec([size], rt.float32) for size in (None, known)]
+    traced = rt.function(lambda x, y: run((x, y)), executor=executor, input_signature=specs)
+    assert traced([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]).numpy().max() <= 12
+    for size in 2, 4:
+        with pytest.raises(rt.errors.InvalidArgumentError, match=f"over tensors of (3 and {size}|{size} and 3) rows"):
+            traced([0.0] * size, [1.0, 2.0, 3.0])
+
+
 # The ops.
 
 def loop_graph(op=WHILE_LOOP, limited=False, with_test=True):
