@@ -122,7 +122,8 @@ def depth_of(op: str, x: TensorType, indices: TensorType) -> int:
     if depth is None:
         raise ShapeError(f"{op} takes indices whose last dimension is known, not {indices}")
     if depth > x.ndim:
-        raise ShapeError(f"{op} takes at most {x.ndim} indices for {x}, not {depth}")
+        raise ShapeError(f"{op} takes at most {x.ndim} indices for {x}, not {depth}",
+                         remedy=f"Make the last dimension of the indices {x.ndim} or less.")
     return depth
 
 

@@ -76,7 +76,10 @@ def _sliced(x: Shape, index: Spec) -> Shape:
             shape.append(1)
             continue
         if axis == len(x):
-            raise IndexOutOfRangeError(f"there are more indices than the {len(x)} dimensions of the tensor")
+            raise IndexOutOfRangeError(
+                f"there are more indices than the {len(x)} dimensions of the tensor",
+                remedy=f"Give one index for each dimension, {len(x)} at most." if x else
+                "It is a scalar: use it without an index.")
         size = x[axis]
         if type(entry) is tuple:
             if entry[2] == 0:
@@ -415,7 +418,8 @@ def _vector(values: Any, length: int) -> tuple[list[Any], Any]:
         return [None] * length, values
     items = numbers("the begin or size of slice", values)
     if len(items) != length:
-        raise ShapeError(f"slice of a tensor of rank {length} takes {length} begins and sizes, not {len(items)}")
+        raise located(ShapeError(f"slice of a tensor of rank {length} takes {length} begins and sizes, not {len(items)}",
+                                 remedy=f"Give a begin and a size for each of the {length} dimensions."))
     if isinstance(values, EagerTensor):
         return items, values  # not restacked: uint64 may hold values that no other int dtype does
     return items, stack(items) if items else np.zeros(0, np.int32)
