@@ -52,11 +52,11 @@ from autograph.operators.containers import (
     own_index,
     parts,
     pos,
-    set_display,
     set_of,
     spread,
     sub,
     tuple_display,
+    united,
 )
 from autograph.operators.contexts import run_with, trace_with
 from autograph.operators.counting import loop_over_count, only_counts
@@ -101,8 +101,8 @@ __all__ = [
     "in_", "is_bool", "is_class", "is_mapping", "is_none", "is_same", "is_sequence", "isub", "item", "kept_handler",
     "kept_try", "le", "list_comp", "lt", "matched", "matched_items", "matched_part", "matched_rest", "members",
     "merged", "mod", "mul", "ne", "neg", "nested", "not_", "note", "or_", "parts", "place", "pos", "read", "reduce",
-    "set_comp", "set_display", "set_of", "setitem", "shown", "slice", "spread", "sub", "text", "to_delete", "try_",
-    "tuple_display", "unpack", "while_loop", "with_", "yielded",
+    "set_comp", "set_of", "setitem", "shown", "slice", "spread", "sub", "text", "to_delete", "try_",
+    "tuple_display", "united", "unpack", "while_loop", "with_", "yielded",
 ]
 
 slice = _builtins.slice

@@ -19,7 +19,7 @@ from autograph.state.structure import is_container
 __all__ = [
     "add", "bitand", "bitor", "bounds_of", "delitem", "dict_of", "eq", "extended", "ge", "gt", "iadd", "ibitand",
     "ibitor", "imul", "is_bool", "is_none", "is_same", "isub", "item", "le", "lt", "merged", "mul", "ne", "neg",
-    "own_index", "parts", "pos", "set_display", "set_of", "split", "spread", "sub", "tuple_display",
+    "own_index", "parts", "pos", "set_of", "split", "spread", "sub", "tuple_display", "united",
 ]
 
 
@@ -93,15 +93,17 @@ def tuple_display(items: list[Any], /) -> Any:
 
 
 @own_errors
-def set_display(items: list[Any], /) -> Any:
-    """`{*x, y}`, whose items are those of a new list."""
-    return set(items) if ambient.backend is None else call(set)(items)
+def united(made: Any, items: Any, /) -> Any:
+    """`{*made, *items}`, for a set that nothing else refers to."""
+    check_items(items)
+    backend = ambient.backend
+    return bitor(made, set(items) if backend is None else backend.builtins.get(set, set)(items))
 
 
 def spread(items: Any, /) -> Any:
     """The `items` in `f(*items)` or `f(**items)`. Their number has to be known."""
     check_items(items)
-    backend = deciding(items) if type(items) in _CHANGING else None
+    backend = deciding(items) if type(items) in _CHANGING or not hasattr(type(items), "__iter__") else None
     remedy = ("Unpack what has a known length; for zip(*rows), write"
               " [[row[j] for row in rows] for j in range(len(rows[0]))].")
     return items if backend is None else backend.items(items, "an unpacking", remedy)
@@ -222,7 +224,7 @@ def is_same(value: Any, other: Any, /) -> Any:
 @own_errors
 def merged(items: dict[Any, Any], other: Any, /) -> dict[Any, Any]:
     """`{**items, **other}`; nothing else refers to `items`."""
-    if ambient.backend is None or type(other) not in keyed:
+    if ambient.backend is None or not (type(other) in keyed or staging_backend(other) is not None):
         return {**items, **other}
     ambient.backend.callee(items.update)(other)
     return items

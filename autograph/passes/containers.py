@@ -2,6 +2,8 @@
 
     xs[i]                ag__.item(xs, i)              a < b          ag__.lt(a, b)
     self.xs[i] = v       ag__.place(self.xs)[i] = v    [*xs, y]       ag__.extended(ag__.extended([], xs), [y])
+    {a, b}               ag__.set_of(a, b)             {a, *xs}       ag__.united(ag__.set_of(a), xs)
+    (*xs, y)             ag__.tuple_display(...), of the list [*xs, y]
     f'{x:>5}!'           ag__.text(ag__.formatted(x, '>5'), '!')      a % b   ag__.mod(a, b)
     x.__dict__           ag__.attributes(x)            return y       return ag__.read(y), if y may be unbound
     x.y = v              ag__.fields(x).y = v        x.f_back ag__.caller(x)
@@ -182,17 +184,19 @@ class _Containers:
 
     def list_(self, node: Any) -> Any:
         """`[*x, y]`: the items before `x` are evaluated before `y`."""
-        if not spreads(node):
-            return self.below(node)
         made: Any = at(gast.List([], gast.Load()), node)
-        parts: Any = made.elts
+        return self.unpacked(node, made, made.elts, "extended") if spreads(node) else self.below(node)
+
+    def unpacked(self, node: Any, made: Any, parts: Any, extend: str) -> Any:
+        """The elements of a list or set, some of which are unpacked. `made` has the first ones, which are to be added
+        to `parts`; `extend`: the operator that adds those of an iterable."""
         for element in node.elts:
             if isinstance(element, gast.Starred):
-                made, parts = operator_call("extended", [made, self.visit(element.value)], node), None
+                made, parts = operator_call(extend, [made, self.visit(element.value)], node), None
             else:
                 if parts is None:
                     following = at(gast.List([], gast.Load()), node)
-                    made, parts = operator_call("extended", [made, following], node), following.elts
+                    made, parts = operator_call(extend, [made, following], node), following.elts
                 parts.append(self.visit(element))
         return made
 
@@ -211,11 +215,10 @@ class _Containers:
         return operator_call("dict_of", pairs, node)
 
     def set_(self, node: Any) -> Any:
-        """`{a, b}`, where an item may be known only when the graph runs, or how many there are in `{*x}`."""
-        if spreads(node):
-            return operator_call("set_display", [self.list_(at(gast.List(node.elts, gast.Load()), node))], node)
-        self.below(node)
-        return operator_call("set_of", node.elts, node)
+        """`{a, *b}`, where an item may be known only when the graph runs."""
+        first: list[Any] = []
+        made = operator_call("set_of", first, node)
+        return self.unpacked(node, made, first, "united")
 
     def operation(self, node: Any) -> Any:
         name = _name_of(node.op, node.left, node.right) if isinstance(node.op, gast.Mod) else None

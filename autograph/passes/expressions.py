@@ -21,6 +21,7 @@ from autograph.analysis.staging_candidates import (
     never_tensor,
     none_test,
     same_test,
+    spreads,
 )
 from autograph.frontend.tree import at, bound_to_frame, own_nodes, suspends, walk
 from autograph.passes.comprehensions import comprehension, has_frame
@@ -405,7 +406,7 @@ class _Expressions:
             return test if isinstance(node.ops[0], gast.Is) else operator_call("not_", [test], node)
         if member_test(node):
             container = self.visit(node.comparators[0])
-            if isinstance(container, gast.Set):
+            if isinstance(container, gast.Set) and not spreads(container):
                 container = operator_call("members", container.elts, container)
             test = operator_call("in_", [self.visit(node.left), container], node)
             return test if isinstance(node.ops[0], gast.In) else operator_call("not_", [test], node)

@@ -418,8 +418,9 @@ def _vector(values: Any, length: int) -> tuple[list[Any], Any]:
         return [None] * length, values
     items = numbers("the begin or size of slice", values)
     if len(items) != length:
-        raise located(ShapeError(f"slice of a tensor of rank {length} takes {length} begins and sizes, not {len(items)}",
-                                 remedy=f"Give a begin and a size for each of the {length} dimensions."))
+        raise located(ShapeError(
+            f"slice of a tensor of rank {length} takes {length} begins and sizes, not {len(items)}",
+            remedy=f"Give a begin and a size for each of the {length} dimensions."))
     if isinstance(values, EagerTensor):
         return items, values  # not restacked: uint64 may hold values that no other int dtype does
     return items, stack(items) if items else np.zeros(0, np.int32)

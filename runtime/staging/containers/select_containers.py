@@ -21,7 +21,7 @@ from runtime.staging.containers.settled_keys import settle_keys
 from runtime.staging.values.dict_keys import is_staged_key
 from runtime.staging.values.dict_presence import is_uncertain
 from runtime.staging.values.element_layout import EMPTY, is_unknown
-from runtime.staging.values.iterables import Counted, Staged, normalised_index, stacked, view_of, weak_int
+from runtime.staging.values.iterables import Counted, Staged, as_iterable, normalised_index, stacked, view_of, weak_int
 from runtime.staging.values.list import StagedList, StagedSequence
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import (
@@ -40,7 +40,7 @@ from runtime.staging.values.select import (
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["of_items"]
+__all__ = ["has_known_sequences", "middle_of", "of_items"]
 
 
 def _put_item(x: Any, key: Any, value: Any) -> None:
@@ -103,10 +103,10 @@ class _OfItems(Select):
             return use(self, operators.item, index)
         lengths = [len(one) for one in one_of]
         kind = type(one_of[0]).__name__ if isinstance(one_of[0], (deque, tuple)) else "list"
-        if len({*lengths}) == 1 and not isinstance(index, Tensor):
-            normalised_index(operator.index(index), lengths[0], f"{kind} index out of range")
-            return choose([one[index] for one in one_of], at)
-        place = normalised_index(index, choose(lengths, at), f"{kind} index out of range")
+        place = normalised_index(index if isinstance(index, Tensor) else operator.index(index), choose(lengths, at),
+                                 f"{kind} index out of range")
+        if not isinstance(index, Tensor) and any([-length <= index < length for length in lengths]):
+            return _item_at(one_of, at, index)
         items = [*itertools.chain.from_iterable(one_of)]
         if not items:
             return use(self, operators.item, index)
@@ -130,6 +130,25 @@ class _OfItems(Select):
         return is_one(self, other) is True or use(self, equals, other)
 
     __hash__ = Select.__hash__
+
+
+def _item_at(one_of: Sequence[Any], at: Any, index: int) -> Any:
+    """The item at an index that Python knows, of which the sequence at `at` has one, as some others have: of one type,
+    while items at other indices may have others."""
+    found = {k: one[index] for k, one in enumerate(one_of) if -len(one) <= index < len(one)}
+    places = {k: place for place, k in enumerate(found)}
+    return choose([*found.values()], choose([places.get(k, 0) for k in range(len(one_of))], at))
+
+
+def has_known_sequences(x: Any) -> bool:
+    """Whether a value is one of several sequences whose items Python knows, which may have types of their own."""
+    return isinstance(x, _OfItems) and all(map(_has_known_items, alternatives_of(x)[0]))
+
+
+def middle_of(x: Any, before: int, after: int) -> Any:
+    """A list of the items of one of several such sequences, without the first and the last ones."""
+    one_of, at = alternatives_of(x)
+    return choose([[*one][before:max(len(one) - after, before)] for one in one_of], at)
 
 
 def _all_staged(x: Select, grow: bool = False) -> None:
@@ -379,7 +398,7 @@ def _items(x: Any) -> Any:
     return choose([[*one] for one in one_of], at)
 
 
-class _Dict(Select):
+class _Dict(Select, Staged):
     """One of several dicts."""
 
     __slots__ = ()
@@ -421,6 +440,9 @@ class _Dict(Select):
     def __iterated__(self) -> Any:
         """For autograph: what a loop over the dict runs over."""
         return operators.call(self.keys)()
+
+    def __iterable__(self) -> Any:
+        return as_iterable(self.__iterated__())
 
     def __iter__(self) -> Iterator[Any]:
         return iter(_keys(self))

@@ -82,8 +82,8 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
 
 def _in_order(items: Any, key: Any, reverse: Any) -> Any:
     """The items of a Python list or staged iterable, sorted."""
-    if hasattr(type(items), "as_list") and not isinstance(items, StagedSequence):
-        items = listed(items)  # of a dict, or a view of one
+    if (hasattr(type(items), "as_list") and not isinstance(items, StagedSequence)) or isinstance(items, Select):
+        items = listed(items)  # of a dict, or a view of one, or of one of several containers
     reverse = bool(reverse)
     direction = "DESCENDING" if reverse else "ASCENDING"
     if key is None and stages(items) and not isinstance(items, StagedRecords):

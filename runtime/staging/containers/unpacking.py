@@ -9,6 +9,7 @@ from runtime.core.text import concat_text
 from runtime.core.trace import convert_to_tensor
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import greater_equal, less_equal
+from runtime.staging.containers.select_containers import has_known_sequences, middle_of
 from runtime.staging.values.generators import StagedGenerator, all_at_once, listed, materialized
 from runtime.staging.values.iterables import Counted, as_iterable, view_of, weak_int
 from runtime.staging.values.list import unview
@@ -30,7 +31,8 @@ def parts_of(items: Any, before: int, after: int | None) -> Any:
     if isinstance(found.length, int):
         known = [found.item(i) for i in range(found.length)]
         return known if after is None else split(known, before, after)
-    elements = view_of(listed(items)).as_list()
+    is_chosen = has_known_sequences(items)
+    elements = items if is_chosen else view_of(listed(items)).as_list()
     size, least = weak_int(convert_to_tensor(elements.length)), before + (after or 0)
     raise_unless(greater_equal(size, least), ValueError(concat_text((
         f"not enough values to unpack (expected {'' if after is None else 'at least '}{least}, got ", formatted(size),
@@ -39,5 +41,7 @@ def parts_of(items: Any, before: int, after: int | None) -> Any:
     if after is None:
         raise_unless(less_equal(size, least), ValueError(f"too many values to unpack (expected {before})"))
         return first
+    if is_chosen:
+        return *first, middle_of(items, before, after), *[items[i] for i in range(-after, 0)]
     rest = elements[before:size - after] if after else elements[before:]
     return *first, unview(rest), *[elements[size - after + i] for i in range(after)]

@@ -281,3 +281,118 @@ def test_the_truth_of_one_of_several_dicts(of: Any, fn: Callable[..., Any], exec
     staged = rt.function(called, executor=executor)
     for k in (1, 2):
         assert plain(staged(rt.constant(k))) == plain(called(k))
+
+
+CODE = [("push", 3), ("push", 4), ("add",), ("jmp", 5), ("push", 100), ("dup",), ("mul",), ("halt",)]
+
+
+class Machine:
+    def __init__(self):
+        self.stack, self.place, self.running, self.op, self.args = [], 0, True, None, []
+
+    def step(self):
+        op, *args = CODE[self.place]
+        self.place, self.op, self.args = self.place + 1, op, args
+        if op == "push":
+            self.stack.append(args[0])
+        elif op == "jmp":
+            self.place = args[0]
+        elif op == "halt":
+            self.running = False
+        else:
+            a = self.stack.pop()
+            b = a if op == "dup" else self.stack.pop()
+            self.stack.extend([a, a] if op == "dup" else [a + b if op == "add" else a * b])
+
+
+def machine(n):
+    m, steps = Machine(), 0
+    while m.running and steps < n + 3:
+        m.step()
+        steps += 1
+    return m.stack, m.place, m.op, m.args
+
+
+def instructions(n):
+    place, total, log = 0, 0, []
+    while place < n:
+        op, *args = CODE[place]
+        log.append((op, args))
+        if args:
+            total += args[0] * len(args)
+        place += 1
+    return op, args, total, log
+
+
+def own_lists(n):
+    op, *args = CODE[n]
+    args.append(7)
+    whole = CODE[n]
+    return args, whole[0], whole[1] if len(whole) > 1 else len(op), CODE[2:4]
+
+
+def wrong_lengths(n):
+    found = []
+    for k in range(n):
+        try:
+            _, a, *rest = CODE[k]
+            found.append(a + len(rest))
+        except ValueError as error:
+            found.append(-1)
+            print(error)
+        try:
+            found.append(CODE[k][1])
+        except IndexError:
+            found.append(-2)
+    first, *middle, last = [(1, 2, 3.5), (4, 5.5)][n % 2]
+    return found, first, middle, last
+
+
+@executors
+@pytest.mark.parametrize("fn", [machine, instructions, own_lists, wrong_lengths])
+def test_parts_of_tuples_of_several_lengths_and_types(
+    fn: Callable[..., Any], executor: str, capsys: pytest.CaptureFixture[str],
+) -> None:
+    staged = rt.function(fn, executor=executor)
+    for n in (1, 3, 5):
+        found = plain(staged(rt.constant(n))), capsys.readouterr().out
+        assert found == (plain(fn(n)), capsys.readouterr().out)
+
+
+KEYED = [{"a": 1, "b": 2}, {"a": 3, "c": 4}, {"b": 7, "c": 2}]
+
+
+def displays(n):
+    chosen = KEYED[n]
+    return ({*chosen.items()}, {*chosen, "z"}, {9, *chosen.values(), *[n, 5]}, [*chosen], [*chosen.items(), ("q", n)],
+            ("a", 1) in {*chosen.items()}, n in {*range(2)}, len({*chosen.values(), 1}))
+
+
+def extremes(n):
+    chosen = KEYED[n]
+    of_branch = {"x": 4, "b": 2} if n > 0 else {"b": 5}
+    return (max(chosen, key=chosen.get), min(chosen, key=lambda k: chosen[k]), max(chosen), min(chosen), sorted(chosen),
+            sorted(chosen, key=lambda k: -chosen[k]), list(chosen), [*reversed(list(chosen))], list(enumerate(chosen)),
+            [k for k in map(str.upper, ["q"])], any(k == "c" for k in chosen), max(of_branch, key=of_branch.get))
+
+
+def in_order(n):
+    texts, sets, tuples = [["b", "a"], ["c"], []], [{"b", "a"}, {"c"}, set()], [("b", "a"), ("c",), ()]
+    return sorted(texts[n]), sorted(sets[n], reverse=True), sorted(tuples[n]), sorted(texts[n], key=lambda text: text)
+
+
+@executors
+@pytest.mark.parametrize("fn", [displays, extremes, in_order])
+def test_functions_and_displays_iterate_over_one_of_several_dicts(fn: Callable[..., Any], executor: str) -> None:
+    staged = rt.function(fn, executor=executor)
+    for n in range(3):
+        assert plain(staged(rt.constant(n))) == fn(n)
+
+
+@executors
+def test_a_tuple_of_the_items_of_one_of_several_dicts(executor: str) -> None:
+    def items(n):  # type: ignore[no-untyped-def]
+        return (*KEYED[n].items(),)
+
+    found = plain(rt.function(items, executor=executor)(rt.constant(1)))
+    assert found == items(1) and type(found) is tuple
