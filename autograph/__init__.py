@@ -27,7 +27,7 @@ from autograph.core.errors import (
     UnsupportedError,
     VerificationError,
 )
-from autograph.core.late_binding import deferred
+from autograph.core.late_binding import deferred, deferred_names
 from autograph.core.unknown_names import unknown
 from autograph.dispatch.converted_call import CONVERTER, Maker
 
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from autograph.tools.import_hook import install, uninstall
 else:
     _api = deferred("autograph.api")
-_to_code = deferred("autograph.printing.to_code")
-_import_hook = deferred("autograph.tools.import_hook")
 
 __all__ = [
     "AmbiguousLambdaError", "Backend", "ConversionError", "Explanation", "NoSourceError", "StaleSourceError",
@@ -50,20 +48,18 @@ __all__ = [
 __version__ = "0.1.0"
 
 
-_PLACES = {
-    **dict.fromkeys(
-        ("Explanation", "convert", "convert_traced", "experimental", "explain", "set_loop_options", "to_graph"), _api),
-    **dict.fromkeys(("convert_source", "explain_source", "to_code"), _to_code),
-    **dict.fromkeys(("install", "uninstall"), _import_hook),
-}
-"""The modules of the names that are loaded on first access."""
+_LATE = deferred_names(globals(), {
+    "autograph.api": (
+        "Explanation", "convert", "convert_traced", "experimental", "explain", "set_loop_options", "to_graph"),
+    "autograph.printing.to_code": ("convert_source", "explain_source", "to_code"),
+    "autograph.tools.import_hook": ("install", "uninstall"),
+})
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise unknown(__name__, name, __all__)
-    value = globals()[name] = getattr(_PLACES[name], name)
-    return value
+    if name in _LATE:
+        return _LATE.load(name)
+    raise unknown(__name__, name, __all__)
 
 
 def __dir__() -> list[str]:

@@ -5,8 +5,9 @@ frames are the user's, what a body can reach and change, and where objects are r
 """
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from autograph import operators
-from autograph.api import internal_iteration, unwrap
 from autograph.core import cache_entries
 from autograph.core.access_paths import name_of, path_of, unnumbered
 from autograph.core.allowlist import PACKAGES, exclusion_rule, rule_of_library
@@ -36,7 +37,7 @@ from autograph.core.deep_stack import lower_limit, raise_limit, users_limit, wit
 from autograph.core.errors import ConversionError, format_error
 from autograph.core.iterator_positions import Place, is_iterator, taken_by
 from autograph.core.iterator_sources import Source
-from autograph.core.late_binding import Late, deferred
+from autograph.core.late_binding import Late, deferred, deferred_names
 from autograph.core.lists import DICTS, LIST_OR_DICT, LISTS, MUTATORS, is_collection, is_list, items_in, refill
 from autograph.core.lost_iterators import lose
 from autograph.core.slots import Globals, fields_in, is_users_class, is_users_object, put, take_out
@@ -55,7 +56,6 @@ from autograph.core.tracebacks import (
 from autograph.core.unknown_names import hint_at_names, unknown
 from autograph.core.untracked_mutables import draws_random_numbers
 from autograph.core.versions import CALLS_SHARE_STACK, LOGGING_SKIPS_ITSELF, unbound_text
-from autograph.differential_check import Difference, changed_arguments, check, compare, copied, observe, running
 from autograph.dispatch.converted_call import truth_value
 from autograph.dispatch.special_methods import meeting
 from autograph.operators.containers import split
@@ -95,6 +95,10 @@ from autograph.state.structure import (
     unwrapped,
     with_parts,
 )
+
+if TYPE_CHECKING:
+    from autograph.api import internal_iteration, unwrap
+    from autograph.differential_check import Difference, changed_arguments, check, compare, copied, observe, running
 
 __all__ = [
     "ALIASED",
@@ -147,6 +151,7 @@ __all__ = [
     "copied",
     "declared_fields",
     "deferred",
+    "deferred_names",
     "draws_random_numbers",
     "duplicate",
     "exclusion_rule",
@@ -230,3 +235,14 @@ __all__ = [
     "with_parts",
     "with_room",
 ]
+_LATE = deferred_names(globals(), {
+    "autograph.api": ("internal_iteration", "unwrap"),
+    "autograph.differential_check": (
+        "Difference", "changed_arguments", "check", "compare", "copied", "observe", "running"),
+})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        return _LATE.load(name)
+    raise unknown(__name__, name, __all__)

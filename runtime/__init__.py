@@ -1,55 +1,19 @@
-"""A small tensor runtime with TensorFlow 2's names: `import runtime as rt`."""
+"""A small tensor runtime with TensorFlow 2's names: `import runtime as rt`.
+
+A program pays for what it uses: the public submodules, tracing, differentiation and batching are loaded when one of
+their names is first asked for (`_LATE`).
+"""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from autograph import set_loop_options
-from autograph.backend import deferred, hide_package, hint_at_names, unknown
-from runtime import (
-    autodiff,
-    autograph,
-    bitwise,
-    compat,
-    config,
-    data,
-    debugging,
-    distribute,
-    dtypes,
-    errors,
-    experimental,
-    image,
-    initializers,
-    io,
-    linalg,
-    lookup,
-    math,
-    nest,
-    nn,
-    numpy,
-    profiler,
-    quantization,
-    random,
-    saved_model,
-    signal,
-    sparse,
-    strings,
-    summary,
-    train,
-    types,
-    version,
-)
-from runtime.absent import RaggedTensor, ragged
-from runtime.autodiff.custom import custom_gradient, grad_pass_through
-from runtime.autodiff.functional import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
-from runtime.autodiff.recompute import recompute_grad
-from runtime.autodiff.tape import GradientTape, UnconnectedGradients
-from runtime.autodiff.whole_graph import gradients, hessians
-from runtime.batching.vmap import vectorized_map, vmap
-from runtime.compat import get_logger
+from autograph import register
+from autograph.backend import deferred, deferred_names, hide_package, unknown
 from runtime.core.graph import Graph, UnrollingWarning
 from runtime.core.graph_views import Operation
+from runtime.core.operations import OPERATIONS
+from runtime.core.public_names import PUBLIC_NAMES
 from runtime.core.tensor import Tensor
-from runtime.core.tf1_names import INSTEAD
 from runtime.core.trace import init_scope, inside_function
 from runtime.core.types import (
     DType,
@@ -82,19 +46,11 @@ from runtime.debugging import (
     assert_rank,
     print,
 )
-from runtime.function.concrete import ConcreteFunction
 from runtime.function.decorate import function
-from runtime.function.function import Function
 from runtime.function.module import Module
-from runtime.function.retracing import RetracingWarning
 from runtime.function.static_values import convert_to_tensor, executing_eagerly, get_static_value, is_tensor
 from runtime.function.variable import Variable, name_scope
 from runtime.function.variable_options import VariableAggregation, VariableSynchronization
-from runtime.initializers import Constant as constant_initializer
-from runtime.initializers import Ones as ones_initializer
-from runtime.initializers import RandomNormal as random_normal_initializer
-from runtime.initializers import RandomUniform as random_uniform_initializer
-from runtime.initializers import Zeros as zeros_initializer
 from runtime.ops.bitcast import bitcast
 from runtime.ops.complex_numbers import complex
 from runtime.ops.concat_split import concat, pad, repeat, roll, split, tile, unstack
@@ -234,24 +190,106 @@ from runtime.ops.sorting import argsort, searchsorted, sort, unique, unique_with
 from runtime.ops.sparse import IndexedSlices, SparseTensor
 from runtime.ops.sparse_values import edit_distance
 from runtime.ops.string_tensors import add, as_string
-from runtime.staging.control_flow import case, cond, foldl, foldr, map_fn, scan, switch_case, while_loop
-from runtime.staging.values.tensor_array import TensorArray
-from runtime.types import TypeSpec
+from runtime.version import VERSION
 
 hide_package(__file__)
 if TYPE_CHECKING:
-    from runtime import test
+    from autograph import set_loop_options
+    from runtime import (
+        autodiff,
+        autograph,
+        bitwise,
+        compat,
+        config,
+        data,
+        debugging,
+        distribute,
+        dtypes,
+        errors,
+        experimental,
+        image,
+        initializers,
+        io,
+        linalg,
+        lookup,
+        math,
+        nest,
+        nn,
+        numpy,
+        profiler,
+        quantization,
+        random,
+        saved_model,
+        signal,
+        sparse,
+        strings,
+        summary,
+        test,
+        train,
+        types,
+        version,
+    )
+    from runtime.absent import RaggedTensor, ragged
+    from runtime.autodiff.custom import custom_gradient, grad_pass_through
+    from runtime.autodiff.functional import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
+    from runtime.autodiff.recompute import recompute_grad
+    from runtime.autodiff.tape import GradientTape, UnconnectedGradients
+    from runtime.autodiff.whole_graph import gradients, hessians
+    from runtime.batching.vmap import vectorized_map, vmap
+    from runtime.compat import get_logger
+    from runtime.function.concrete import ConcreteFunction
+    from runtime.function.function import Function
+    from runtime.function.retracing import RetracingWarning
+    from runtime.initializers import Constant as constant_initializer
+    from runtime.initializers import Ones as ones_initializer
+    from runtime.initializers import RandomNormal as random_normal_initializer
+    from runtime.initializers import RandomUniform as random_uniform_initializer
+    from runtime.initializers import Zeros as zeros_initializer
+    from runtime.staging.control_flow import case, cond, foldl, foldr, map_fn, scan, switch_case, while_loop
+    from runtime.staging.values.tensor_array import TensorArray
+    from runtime.types import TypeSpec
 
     bfloat16: DType
-else:
-    test = deferred("runtime.test")  # it needs unittest
+
+_staging = deferred("runtime.staging.backend")
+register(Tensor, _staging)
+register(Variable, _staging)
+OPERATIONS.defined_in(deferred("runtime.numpy.dispatch"), _staging)
+_LATE = deferred_names(globals(), {
+    "autograph": ("set_loop_options",),
+    "runtime": (
+        "autodiff", "autograph", "bitwise", "compat", "config", "data", "debugging", "distribute", "dtypes", "errors",
+        "experimental", "image", "initializers", "io", "keras", "linalg", "lookup", "math", "nest", "nn", "numpy",
+        "profiler", "quantization", "random", "saved_model", "signal", "sparse", "strings", "summary", "test", "train",
+        "types", "version"),
+    "runtime.absent": ("RaggedTensor", "ragged"),
+    "runtime.autodiff.custom": ("custom_gradient", "grad_pass_through"),
+    "runtime.autodiff.functional": ("grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"),
+    "runtime.autodiff.recompute": ("recompute_grad",),
+    "runtime.autodiff.tape": ("GradientTape", "UnconnectedGradients"),
+    "runtime.autodiff.whole_graph": ("gradients", "hessians"),
+    "runtime.batching.vmap": ("vectorized_map", "vmap"),
+    "runtime.compat": ("get_logger",),
+    "runtime.dtypes": ("bfloat16",),
+    "runtime.function.concrete": ("ConcreteFunction",),
+    "runtime.function.function": ("Function",),
+    "runtime.function.retracing": ("RetracingWarning",),
+    "runtime.initializers": (
+        "Constant as constant_initializer", "Ones as ones_initializer", "RandomNormal as random_normal_initializer",
+        "RandomUniform as random_uniform_initializer", "Zeros as zeros_initializer"),
+    "runtime.keras": ("losses", "metrics", "optimizers"),
+    "runtime.staging.control_flow": (
+        "case", "cond", "foldl", "foldr", "map_fn", "scan", "switch_case", "while_loop"),
+    "runtime.staging.values.tensor_array": ("TensorArray",),
+    "runtime.types": ("TypeSpec",),
+})
+_missing_names = deferred("runtime.missing_names")
 _util = deferred("importlib.util")
-_keras = deferred("runtime.keras")  # a package of its own, which need not be installed
 
 newaxis = None
 double = float64
 half = float16
-__version__ = version.VERSION
+__version__ = VERSION
 
 __all__ = [
     "Assert",
@@ -510,37 +548,7 @@ __all__ = [
     "zeros_like",
 ]
 
-
-_OTHERS = frozenset((
-    "SparseTensorSpec", "VariableSpec", "map_structure_up_to", "parse_sequence_example",
-    "reduce_max"))
-"""Names of TF that are missing, at least in some module, and are spelt like those of other functions."""
-
-
-def _absent(name: str) -> str:
-    """What to say of a name that must not be taken for another one; "" of other names."""
-    return "TF has it, but this version does not" if name in _OTHERS else ""
-
-
-def _place_of(name: str) -> str:
-    """Which public name has the function of this name, in words; "" if there is none, or TF has other functions under
-    the name in several modules."""
-    if name == "experimental":
-        return "this version does not have it"
-    if name in __all__:
-        return f"it is rt.{name}"
-    return next((f"it is rt.{module.__name__.partition('.')[2]}.{name}" for module in _FUNCTIONS
-                 if name in module.__all__), _absent(name))
-
-
-_FUNCTIONS = (nn, math, linalg, strings, random, signal, sparse, bitwise, debugging, image, io)
-_OF_ONE_KIND = (strings, random, signal, sparse, image, io)
-"""Modules in which a name means something else than in the others: `sparse.softmax`, `random.split`."""
-hint_at_names(initializers, why=lambda name: "those of Keras are in rt.keras.initializers")
-hint_at_names(
-    autodiff, autograph, compat, config, data, distribute, errors, experimental, lookup, nest, numpy, profiler,
-    quantization, saved_model, summary, train, *_OF_ONE_KIND, why=_absent)
-hint_at_names(*_FUNCTIONS, why=_place_of)
+PUBLIC_NAMES.define(why=lambda module, name: _missing_names.why(module, name, __all__))
 
 
 def __dir__() -> list[str]:
@@ -550,11 +558,6 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "keras":  # `tf.keras`, imported on first use
-        _keras.released  # noqa: B018 - imports the package, which then is an attribute of this one
-        return globals()["keras"]
-    if name in ("losses", "metrics", "optimizers"):
-        return getattr(__getattr__("keras"), name)
-    if name == "bfloat16":  # it loads a package
-        return dtypes.bfloat16
-    raise unknown(__name__, name, __all__, _place_of(name) or INSTEAD.get(name, ""))
+    if name in _LATE:
+        return _LATE.load(name)
+    raise unknown(__name__, name, __all__, "" if name.startswith("_") else PUBLIC_NAMES.why(__name__, name))

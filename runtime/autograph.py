@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import autograph
 from autograph import convert, do_not_convert, explain, set_loop_options, to_graph
+from runtime.core.public_names import hint_at_public_names
 
 __all__ = ["Feature", "convert", "do_not_convert", "experimental", "explain", "set_loop_options",
            "set_verbosity", "to_code", "to_graph"]
@@ -50,3 +51,6 @@ def to_code(
 def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
     """Does nothing: conversion logs nothing (`tf.autograph.set_verbosity`). `explain` says what it has decided, and
     `to_code` shows its result."""
+
+
+hint_at_public_names(__name__)

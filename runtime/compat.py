@@ -6,6 +6,7 @@ import os
 from typing import Any, Final
 
 from autograph.backend import unknown
+from runtime.core.public_names import hint_at_public_names
 from runtime.core.tf1_names import INSTEAD
 from runtime.ops.random_sources import set_seed
 
@@ -100,3 +101,5 @@ class _V1:
 
 v1: Final = _V1()
 """`tf.compat.v1`."""
+
+hint_at_public_names(__name__)

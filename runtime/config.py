@@ -26,6 +26,7 @@ from runtime.core.config import (
 from runtime.core.config import (
     experimental as core_experimental,
 )
+from runtime.core.public_names import hint_at_public_names
 from runtime.function.executors import flush_subnormals
 from runtime.ops.program_order import (
     LogicalDevice,
@@ -75,3 +76,6 @@ class experimental(core_experimental):
     list_logical_devices = staticmethod(list_logical_devices)
     get_visible_devices = staticmethod(get_visible_devices)
     set_visible_devices = staticmethod(set_visible_devices)
+
+
+hint_at_public_names(__name__)

@@ -1,10 +1,11 @@
 """Connectionist temporal classification (A. Graves et al., 2006): its loss, and decoding by greedy and beam search."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from autograph.backend import deferred
 from runtime.core.errors import InvalidArgumentError
 from runtime.core.positions import located
 from runtime.core.tensor import Tensor
@@ -17,7 +18,11 @@ from runtime.ops.gather import boolean_mask, gather
 from runtime.ops.host_functions import numpy_function
 from runtime.ops.sorting import argsort
 from runtime.ops.sparse import SparseTensor, to_dense
-from runtime.staging.control_flow import foldl
+
+if TYPE_CHECKING:
+    from runtime.staging import control_flow
+else:
+    control_flow = deferred("runtime.staging.control_flow")
 
 __all__ = ["beam_labels", "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss", "greedy_labels", "losses"]
 
@@ -84,7 +89,7 @@ def losses(labels: Tensor, logits: Tensor, label_count: Tensor, steps: Tensor, b
         return logic.where((moment < steps)[:, None], found, alpha)
 
     times = creation.range(1, shapes.dim(logits, 1))
-    alpha = foldl(step, (times, shapes.transpose(emitted, [1, 0, 2])[1:]), start)
+    alpha = control_flow.foldl(step, (times, shapes.transpose(emitted, [1, 0, 2])[1:]), start)
     last = 2 * label_count
     ends = shapes.stack([_of_each(alpha, last), logic.where(label_count > 0, _of_each(
         alpha, math.maximum(last - 1, 0)), _NEVER)], 0)

@@ -13,6 +13,7 @@ from runtime.core.config import settings
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError, locate
 from runtime.core.op import Op
 from runtime.core.positions import place_of_result, user_position
+from runtime.core.public_names import hint_at_public_names
 from runtime.core.recording import Recorder, forget_everywhere, record_everywhere
 from runtime.core.tensor import Tensor
 from runtime.core.text import Template, Text, concat_text, join, split
@@ -422,3 +423,6 @@ def disable_traceback_filtering() -> None:
 def is_traceback_filtering_enabled() -> bool:
     """Whether tracebacks show the user's frames only (`tf.debugging.is_traceback_filtering_enabled`)."""
     return settings.filters_tracebacks
+
+
+hint_at_public_names(__name__)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from runtime.autodiff.custom import traceable
 from runtime.core.errors import UnimplementedError
 from runtime.core.positions import located
+from runtime.core.public_names import hint_at_public_names
 from runtime.core.pytree import map_structure
 from runtime.ops.reduction import reduce_mean, reduce_sum
 
@@ -153,3 +154,6 @@ def get_replica_context() -> ReplicaContext:
 def in_cross_replica_context() -> bool:
     """Whether what runs belongs to no replica: it always belongs to the only one."""
     return False
+
+
+hint_at_public_names(__name__)

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runtime.autodiff.custom import custom_gradient
+from autograph.backend import deferred
 from runtime.core.errors import LinearAlgebraError, ShapeError
 from runtime.core.positions import located
 from runtime.core.tensor import Tensor
@@ -20,6 +20,11 @@ from runtime.ops.logic import equal, where
 from runtime.ops.math import cast, divide, subtract
 from runtime.ops.op_makers import check_dtype, named
 from runtime.ops.shape import expand_dims
+
+if TYPE_CHECKING:
+    from runtime.autodiff import custom
+else:
+    custom = deferred("runtime.autodiff.custom")
 
 __all__ = ["eig", "eigvals"]
 
@@ -47,7 +52,7 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
             raise LinearAlgebraError(f"eig: {error}") from None
         return values.astype(kind.np), vectors.astype(kind.np)
 
-    @custom_gradient
+    @custom.custom_gradient
     def found(x: Tensor) -> Any:
         e, v = numpy_function(decomposed, [x], [TensorSpec(shape[:-1], kind), TensorSpec(shape, kind)])
 

@@ -36,6 +36,7 @@ from runtime.core.errors import (
     UnknownError,
     locate,
 )
+from runtime.core.public_names import hint_at_public_names
 
 OK = 0
 CANCELLED = 1
@@ -107,3 +108,5 @@ __all__ = [
     "UnknownError",
     "locate",
 ]
+
+hint_at_public_names(__name__)

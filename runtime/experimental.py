@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import runtime.numpy
+from runtime.core.public_names import hint_at_public_names
 from runtime.core.tensor import Tensor
 
 __all__ = ["numpy"]
@@ -28,3 +29,5 @@ class _NumPy:
 
 
 numpy: Any = _NumPy()
+
+hint_at_public_names(__name__)

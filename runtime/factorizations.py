@@ -1,10 +1,11 @@
 """Factorisations of matrices by loops, and systems with bands of diagonals (`tf.linalg`)."""
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from autograph.backend import deferred
 from runtime.core.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from runtime.core.positions import located
 from runtime.core.tensor import Tensor
@@ -25,7 +26,11 @@ from runtime.ops.op_makers import check_dtype, named
 from runtime.ops.reduction import argmax, reduce_all, reduce_max, reduce_sum
 from runtime.ops.shape import broadcast_to, dim, dims, expand_dims, reshape
 from runtime.ops.sorting import argsort
-from runtime.staging.control_flow import while_loop
+
+if TYPE_CHECKING:
+    from runtime.staging import control_flow
+else:
+    control_flow = deferred("runtime.staging.control_flow")
 
 __all__ = ["eigh_tridiagonal", "logm", "lu", "lu_matrix_inverse", "lu_reconstruct", "lu_solve", "sqrtm",
            "tridiagonal_matmul", "tridiagonal_solve"]
@@ -67,7 +72,7 @@ def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> tup
         rest = where(logical_and(expand_dims(below, 1), below), x - factors * expand_dims(top, 1), x)
         return k + 1, where(logical_and(expand_dims(below, 1), equal(rows, k)), factors, rest), order
 
-    _, found, order = while_loop(lambda k, x, order: less(k, n), eliminated, (0, start, order))
+    _, found, order = control_flow.while_loop(lambda k, x, order: less(k, n), eliminated, (0, start, order))
     return named(reshape(found, sizes), name), math.cast(reshape(order, sizes[:-1]), as_dtype(output_idx_type))
 
 
@@ -125,7 +130,7 @@ def sqrtm(input: Any, name: str | None = None) -> Tensor:
         return k + 1, (m + inverse) * 0.25 + identity * 0.5, matmul(root, identity + inverse) * 0.5
 
     start = zeros_like(x) + identity
-    _, m, root = while_loop(
+    _, m, root = control_flow.while_loop(
         lambda k, m, root: logical_and(less(k, _ROUNDS), greater(distance(m), 1e-13)), closer, (0, x, matmul(x, start)))
     raise_unless(less(distance(m), 1e-6), InvalidArgumentError("sqrtm found no principal square root"))
     return named(math.cast(root, given.dtype), name)
@@ -146,7 +151,7 @@ def logm(input: Any, name: str | None = None) -> Tensor:
         size = reduce_max(concat([[0.0], reshape(reduce_sum(math.abs(root - identity), -1), [-1])], 0))
         return logical_and(less(count, _ROUNDS), greater(size, 0.25))
 
-    count, root = while_loop(is_far, lambda count, root: (count + 1, sqrtm(root)), (0, x))
+    count, root = control_flow.while_loop(is_far, lambda count, root: (count + 1, sqrtm(root)), (0, x))
     rest = root - identity
     total = zeros_like(rest)
     for place, weight in zip(*np.polynomial.legendre.leggauss(9), strict=True):

@@ -5,10 +5,11 @@ They are computed in float64, in loops that end when all elements have converged
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from autograph.backend import deferred
 from runtime.core.errors import InvalidArgumentError
 from runtime.core.positions import located
 from runtime.core.tensor import EagerTensor, Tensor
@@ -20,7 +21,11 @@ from runtime.ops.op_makers import FLOATS, apply_one, check_dtype, named
 from runtime.ops.reduction import reduce_any, reduce_sum
 from runtime.ops.segments import lgamma
 from runtime.ops.special_functions import POLYGAMMA
-from runtime.staging.control_flow import while_loop
+
+if TYPE_CHECKING:
+    from runtime.staging import control_flow
+else:
+    control_flow = deferred("runtime.staging.control_flow")
 
 __all__ = ["betainc", "igamma", "igammac", "lbeta", "polygamma", "zeta"]
 
@@ -50,7 +55,7 @@ def _until_converged(step: Callable[..., tuple[Tensor, ...]], *state: Tensor) ->
     of the state."""
     n = convert_to_tensor(1.0, float64)
     going = less(math.abs(state[0]), np.inf)
-    result = while_loop(lambda n, going, *state: logical_and(n < _STEPS, reduce_any(going)),
+    result = control_flow.while_loop(lambda n, going, *state: logical_and(n < _STEPS, reduce_any(going)),
                         lambda n, going, *state: _after(n, step(n, *state)), (n, going, *state))
     return result[-1]  # type: ignore[no-any-return]
 

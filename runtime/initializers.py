@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from runtime.core.public_names import hint_at_public_names
 from runtime.core.tensor import Tensor
 from runtime.core.types import as_dtype
 from runtime.ops.creation import fill, ones, zeros
@@ -74,3 +75,6 @@ class RandomNormal(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
         return normal(shape, self.mean, self.stddev, as_dtype(dtype or "float32"), seed=self.seed)
+
+
+hint_at_public_names(__name__)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime.core.public_names import hint_at_public_names
 from runtime.core.record_files import compression, record
 from runtime.core.string_arrays import vector
 from runtime.core.tensor import Tensor
@@ -99,3 +100,6 @@ class TFRecordWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+hint_at_public_names(__name__)

@@ -1,12 +1,14 @@
 """Linear algebra (`tf.linalg`)."""
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from autograph.backend import deferred
 from runtime.core.errors import DTypeError, ShapeError
 from runtime.core.positions import located
+from runtime.core.public_names import hint_at_public_names
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import complex64, float32
@@ -79,9 +81,13 @@ from runtime.ops.matrix_functions import (
 from runtime.ops.op_makers import named
 from runtime.ops.reduction import reduce_max, reduce_sum
 from runtime.ops.shape import dim, reshape
-from runtime.staging.control_flow import while_loop
 
 inverse = inv
+
+if TYPE_CHECKING:
+    from runtime.staging import control_flow
+else:
+    control_flow = deferred("runtime.staging.control_flow")
 
 __all__ = [
     "LinearOperator", "LinearOperatorBlockDiag", "LinearOperatorComposition", "LinearOperatorDiag",
@@ -125,7 +131,7 @@ def expm(input: Any, name: str | None = None) -> Tensor:
         return i + 1.0, where(less(i, squarings), matmul(y, y), y)
 
     start = math.cast(0.0, most.dtype), _pade(scaled, _PADE[degree])
-    found: Tensor = while_loop(lambda i, y: less(i, most), squared, start)[1]
+    found: Tensor = control_flow.while_loop(lambda i, y: less(i, most), squared, start)[1]
     return named(found, name)
 
 
@@ -138,3 +144,6 @@ def _pade(x: Tensor, coefficients: tuple[float, ...]) -> Tensor:
         even, odd = (matmul(square, part) + identity * c for part, c in ((even, lower_even), (odd, lower_odd)))
     odd = matmul(x, odd)
     return solve(even - odd, even + odd)
+
+
+hint_at_public_names(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, Final
 
+from runtime.core.public_names import hint_at_public_names
 from runtime.ops.lookup import (
     KeyValueTensorInitializer,
     StaticHashTable,
@@ -18,3 +19,5 @@ __all__ = ["KeyValueTensorInitializer", "StaticHashTable", "StaticVocabularyTabl
 
 experimental: Final[Any] = SimpleNamespace(DenseHashTable=DenseHashTable, MutableHashTable=MutableHashTable)
 """`tf.lookup.experimental`."""
+
+hint_at_public_names(__name__)

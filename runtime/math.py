@@ -1,9 +1,11 @@
 """Mathematical functions (`tf.math`)."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runtime import special
+import runtime.special as special
+from autograph.backend import deferred
+from runtime.core.public_names import hint_at_public_names
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import float32
@@ -130,7 +132,11 @@ from runtime.ops.sorting import approx_max_k, approx_min_k, in_top_k, top_k
 from runtime.ops.special_functions import digamma
 from runtime.ops.static_arguments import axis_of
 from runtime.ops.string_tensors import add
-from runtime.staging.control_flow import while_loop
+
+if TYPE_CHECKING:
+    from runtime.staging import control_flow
+else:
+    control_flow = deferred("runtime.staging.control_flow")
 
 __all__ = [
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "angle", "approx_max_k", "approx_min_k", "argmax",
@@ -199,7 +205,8 @@ def cumulative_logsumexp(
     if exclusive:
         rows = _later(rows, 1)
     count = dim(rows, 0)
-    _, rows = while_loop(lambda step, _: step < count, lambda step, y: (step * 2, _logaddexp(y, _later(y, step))),
+    _, rows = control_flow.while_loop(
+        lambda step, _: step < count, lambda step, y: (step * 2, _logaddexp(y, _later(y, step))),
                          (1, rows))
     found = moveaxis(rows[::-1] if reverse else rows, 0, along)
     return named(found, name)
@@ -218,3 +225,6 @@ def _logaddexp(x: Tensor, y: Tensor) -> Tensor:
     shift = where(is_finite(top), top, 0.0)
     total = exp(x - shift) + exp(y - shift)
     return where(is_empty, top, log(where(is_empty, 1.0, total)) + shift)
+
+
+hint_at_public_names(__name__)

@@ -9,6 +9,7 @@ from typing import Any
 
 from autograph.backend import operators
 from runtime.core import pytree
+from runtime.core.public_names import hint_at_public_names
 from runtime.core.trace import current_graph
 from runtime.staging.containers.known_structure import container_kind, known_structure
 
@@ -49,3 +50,6 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
     ValueError if keys or lengths differ; TypeError if `check_types` and the kinds of containers differ.
     """
     pytree.assert_same_structure(known_structure(nest1), known_structure(nest2), check_types)
+
+
+hint_at_public_names(__name__)

@@ -1,6 +1,7 @@
 """Neural networks (`tf.nn`)."""
 from __future__ import annotations
 
+from runtime.core.public_names import hint_at_public_names
 from runtime.ctc import ctc_beam_search_decoder, ctc_greedy_decoder, ctc_loss
 from runtime.math import zero_fraction
 from runtime.ops.candidates import (
@@ -106,3 +107,6 @@ class experimental:
 
     general_dropout = staticmethod(general_dropout)
     stateless_dropout = staticmethod(stateless_dropout)
+
+
+hint_at_public_names(__name__)

@@ -6,6 +6,7 @@ from typing import Any
 from runtime.autodiff.custom import custom_gradient
 from runtime.core.errors import InvalidArgumentError
 from runtime.core.positions import located
+from runtime.core.public_names import hint_at_public_names
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import float32
@@ -77,3 +78,6 @@ def _fake(inputs: Any, min: Any, max: Any, num_bits: int, narrow_range: bool, by
 
     found: Tensor = quantized(x, convert_to_tensor(min, float32), convert_to_tensor(max, float32))
     return found
+
+
+hint_at_public_names(__name__)

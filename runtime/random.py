@@ -1,6 +1,7 @@
 """Random numbers (`tf.random`)."""
 from __future__ import annotations
 
+from runtime.core.public_names import hint_at_public_names
 from runtime.ops.candidates import log_uniform_candidate_sampler, uniform_candidate_sampler
 from runtime.ops.random import categorical, normal, shuffle, truncated_normal, uniform
 from runtime.ops.random_distributions import gamma, poisson
@@ -34,3 +35,6 @@ class experimental:
     set_global_generator = staticmethod(set_global_generator)
     stateless_fold_in = staticmethod(fold_in)
     stateless_split = staticmethod(split)
+
+
+hint_at_public_names(__name__)

@@ -1,6 +1,7 @@
 """Signal processing (`tf.signal`)."""
 from __future__ import annotations
 
+from runtime.core.public_names import hint_at_public_names
 from runtime.ops.fourier import (
     fft,
     fft2d,
@@ -41,3 +42,5 @@ __all__ = [
     "kaiser_bessel_derived_window", "kaiser_window", "linear_to_mel_weight_matrix", "mdct",
     "mfccs_from_log_mel_spectrograms", "overlap_and_add", "rfft", "rfft2d", "rfft3d", "stft", "vorbis_window",
 ]
+
+hint_at_public_names(__name__)

@@ -1,6 +1,7 @@
 """Sparse tensors (`tf.sparse`)."""
 from __future__ import annotations
 
+from runtime.core.public_names import hint_at_public_names
 from runtime.ops.segments import sparse_segment_mean as segment_mean
 from runtime.ops.segments import sparse_segment_sqrt_n as segment_sqrt_n
 from runtime.ops.segments import sparse_segment_sum as segment_sum
@@ -24,3 +25,5 @@ __all__ = [
     "reduce_sum", "reorder", "reshape", "retain", "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "softmax",
     "sparse_dense_matmul", "to_dense", "to_indicator", "transpose",
 ]
+
+hint_at_public_names(__name__)

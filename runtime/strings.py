@@ -1,6 +1,7 @@
 """Operations on strings (`tf.strings`)."""
 from __future__ import annotations
 
+from runtime.core.public_names import hint_at_public_names
 from runtime.ops.string_parts import (
     bytes_split,
     ngrams,
@@ -33,3 +34,5 @@ __all__ = [
     "regex_replace", "split", "strip", "substr", "to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong",
     "to_number", "unicode_decode", "unicode_encode", "unicode_split", "unicode_transcode", "upper",
 ]
+
+hint_at_public_names(__name__)

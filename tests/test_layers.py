@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-import runtime  # noqa: F401 - defines what is declared
+import runtime.staging.backend  # noqa: F401 - defines what is declared
 from autograph.dispatch import converted_call
-from runtime.core import operations
+from runtime.core import operations, public_names
 from runtime.staging.values import select
 from runtime.staging.values.arrays_in_lists import PUTS
 
@@ -131,8 +131,8 @@ def imports(name: str, body: list[ast.stmt] | None = None) -> Iterator[tuple[str
                 yield target, node
         elif is_for_types(node):
             yield from imports(name, node.orelse)
-        elif (target := deferred_by(node)) is not None:
-            yield target, node
+        elif deferred := deferred_by(node):
+            yield from ((target, node) for target in deferred)
         elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for _, block in ast.iter_fields(node):
                 if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
@@ -143,20 +143,23 @@ def is_for_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
-def deferred_by(node: ast.AST) -> str | None:
-    """The module that an assignment such as `native = deferred("runtime.backends.native.jit.executor")` imports."""
-    call = getattr(node, "value", None)
-    if isinstance(node, ast.Assign) and isinstance(call, ast.Call) and ast.unparse(call.func) == "deferred":
-        (name,) = call.args
-        assert isinstance(name, ast.Constant), "a deferred import names its module"
-        return str(name.value)
-    return None
+def deferred_by(node: ast.AST) -> list[str]:
+    """What statements such as `native = deferred("runtime.backends.native.jit.executor")` import, by absolute name."""
+    found = []
+    for call in ast.walk(node) if isinstance(node, (ast.Assign, ast.Expr)) else ():
+        function = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
+        if function == "deferred":
+            found.append(str(ast.literal_eval(call.args[0])))
+        elif function == "deferred_names":
+            for module, listed in ast.literal_eval(call.args[1]).items():
+                found += modules_of(module, [each.partition(" as ")[0] for each in listed])
+    return found
 
 
 def targets(name: str, node: ast.AST) -> list[str]:
     """What a statement imports, by absolute name."""
-    if (deferred := deferred_by(node)) is not None:
-        return [deferred]
+    if deferred := deferred_by(node):
+        return deferred
     assert isinstance(node, (ast.Import, ast.ImportFrom))
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
@@ -165,8 +168,13 @@ def targets(name: str, node: ast.AST) -> list[str]:
         up = name.split(".")
         up = up[: len(up) - node.level + is_package(name)]
         base = ".".join([*up, *([node.module] if node.module else [])])
-    submodules = [f"{base}.{alias.name}" for alias in node.names if f"{base}.{alias.name}" in trees()]
-    return submodules if len(submodules) == len(node.names) else [base, *submodules]
+    return modules_of(base, [alias.name for alias in node.names])
+
+
+def modules_of(base: str, names: list[str]) -> list[str]:
+    """What `from base import names` imports: submodules, and the module itself if other names are among these."""
+    submodules = [f"{base}.{name}" for name in names if f"{base}.{name}" in trees()]
+    return submodules if len(submodules) == len(names) else [base, *submodules]
 
 
 def folder(name: str) -> str:
@@ -180,7 +188,7 @@ def import_statements(tree: ast.Module) -> list[tuple[ast.AST, bool]]:
     statements = [node for node in nodes(tree) if isinstance(node, ast.stmt)]
     kept = {id(each) for node in statements if is_for_types(node) for each in ast.walk(node)}
     return [(node, id(node) in kept) for node in statements
-            if isinstance(node, (ast.Import, ast.ImportFrom)) or deferred_by(node) is not None]
+            if isinstance(node, (ast.Import, ast.ImportFrom)) or deferred_by(node)]
 
 
 def upward(for_types: bool) -> dict[tuple[str, str], set[tuple[str, str]]]:
@@ -358,6 +366,7 @@ def test_forward_declarations_are_few_and_defined() -> None:
                 if isinstance(node, ast.ClassDef) and [ast.unparse(base) for base in node.bases] == ["Late"]}
     instances = {("autograph.dispatch.converted_call", "Converter"): converted_call.CONVERTER,
                  ("runtime.core.operations", "Operations"): operations.OPERATIONS,
+                 ("runtime.core.public_names", "PublicNames"): public_names.PUBLIC_NAMES,
                  ("runtime.staging.values.arrays_in_lists", "Puts"): PUTS,
                  ("runtime.staging.values.select", "Selection"): select.SELECTION}
     assert declared.keys() == instances.keys()

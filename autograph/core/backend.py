@@ -22,6 +22,7 @@ from types import BuiltinFunctionType, CodeType
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from autograph.core.errors import format_error
+from autograph.core.late_binding import deferred
 from autograph.core.lists import DICTS
 from autograph.core.staged_items import has_staged_items
 from autograph.core.trace_cleanup import of_trace
@@ -505,13 +506,16 @@ def keep_keys(holder: Any) -> None:
 
 ambient: Final = of_trace(_Ambient())
 
-_registered: Final[dict[type, Backend]] = {}
+_registered: Final[dict[type, Backend | deferred]] = {}
 
 
-def register(cls: type, backend: Backend) -> None:
-    """Make `backend` handle control flow on values of the type `cls` and of its subclasses."""
+def register(cls: type, backend: Backend | deferred) -> None:
+    """Make `backend` handle control flow on values of the type `cls` and of its subclasses. A module that is `deferred`
+    has the backend as `BACKEND`, and is loaded when such a value is met first."""
     _registered[cls] = backend
     plain.discard(cls)
+    if isinstance(backend, deferred):
+        return
     with _lock:
         answered.update(fn for fn in backend.builtins if type(fn) is BuiltinFunctionType
                         and fn.__self__ is not builtins)
@@ -542,6 +546,9 @@ def backend_for(cls: type) -> Backend | None:
     for base in cls.__mro__:
         found = _registered.get(base)
         if found is not None:
+            if type(found) is deferred:
+                register(base, found.BACKEND)
+                return backend_for(cls)
             return found
     return None
 

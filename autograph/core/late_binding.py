@@ -1,7 +1,8 @@
 """The two forms of late binding in the project, for what an `import` statement cannot do.
 
 `deferred(name)` is an import that happens when the module is first used: for modules that take long to load (LLVM) or
-need not be installed (a parser, SciPy). It stands at the top of a module; tests/test_layers.py counts it as an import.
+need not be installed (a parser, SciPy). `deferred_names` does the same for the names that a package re-exports. They
+stand at the top of a module; tests/test_layers.py counts them as imports.
 
 `Late` is a forward declaration: functions that a module calls and a module above it defines, where the two depend on
 each other. Addition of tensors is a method of Tensor and a function on tensors; converted code calls the converter, and
@@ -10,10 +11,11 @@ the converter makes code that calls this code. No order of imports serves both.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
-__all__ = ["Late", "deferred"]
+__all__ = ["Late", "deferred", "deferred_names"]
 
 
 class deferred(ModuleType):
@@ -30,11 +32,40 @@ class deferred(ModuleType):
         return value
 
 
+class deferred_names(dict[str, tuple[str, str]]):
+    """Names of a package that are imported on first access; its `__getattr__` calls `load` for these.
+
+    `imports`: by module, what a `from` import of it would list, as in `"x"` or `"x as y"`. Those of the package itself
+    are submodules. For type checkers, the package imports the same names under `if TYPE_CHECKING`.
+    """
+
+    def __init__(self, namespace: dict[str, Any], imports: Mapping[str, Iterable[str]]) -> None:
+        self.namespace = namespace
+        for module, names in imports.items():
+            for each in names:
+                original, _, alias = each.partition(" as ")
+                self[alias or original] = module, original
+
+    def load(self, name: str) -> Any:
+        """The value of one of the names, which the package then has as an attribute."""
+        (module, original), package = self[name], self.namespace["__name__"]
+        value = (importlib.import_module(f"{package}.{original}") if module == package
+                 else getattr(importlib.import_module(module), original))
+        self.namespace[name] = value
+        return value
+
+
 class Late:
     """Forward declarations: annotated attributes of a subclass, defined by modules further up.
 
     The defining modules call `define(name=function)` on the only instance when they are imported, once for each name.
     """
+
+    _places: ClassVar[tuple[deferred, ...]] = ()
+
+    def defined_in(self, *modules: deferred) -> None:
+        """Load these modules, in this order, when a name is asked for that is not defined yet, until it is."""
+        vars(self)["_places"] = modules
 
     def define(self, **functions: Any) -> None:
         """Define functions. TypeError for a name that is not declared, or defined already."""
@@ -46,5 +77,9 @@ class Late:
 
     def __getattr__(self, name: str) -> Any:
         if name in type(self).__annotations__:
+            for module in self._places:
+                importlib.import_module(module.__name__)
+                if name in vars(self):
+                    return vars(self)[name]
             raise RuntimeError(f"{type(self).__name__}.{name} is not defined: import the whole package")
         raise AttributeError(name)

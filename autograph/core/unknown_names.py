@@ -41,7 +41,7 @@ def unknown(module: str, name: str, names: Iterable[str], why: str = "") -> Attr
 
 def hint_at_names(*modules: ModuleType, why: Callable[[str], str] = lambda name: "") -> None:
     """Let the errors for names that these modules do not have say why, or name the nearest of `__all__`. `why` gives
-    the reason for a name, such as another module that has it, or ""."""
+    the reason for a public name, such as another module that has it, or ""."""
     for module in modules:
         if "__getattr__" not in vars(module):
             vars(module)["__getattr__"] = _getter(module.__name__, module.__all__, why)
@@ -49,6 +49,6 @@ def hint_at_names(*modules: ModuleType, why: Callable[[str], str] = lambda name:
 
 def _getter(module: str, names: Iterable[str], why: Callable[[str], str]) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:
-        raise unknown(module, name, names, why(name))
+        raise unknown(module, name, names, "" if name.startswith("_") else why(name))
 
     return __getattr__

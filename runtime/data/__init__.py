@@ -1,6 +1,7 @@
 """Datasets: sequences of elements that stream one at a time (`tf.data`)."""
 from __future__ import annotations
 
+from runtime.core.public_names import hint_at_public_names
 from runtime.data import experimental
 from runtime.data.dataset import Dataset
 from runtime.data.iterators import DatasetIterator
@@ -13,3 +14,5 @@ __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset",
 
 Iterator = DatasetIterator
 """`tf.data.Iterator`, the class of the iterators of all datasets."""
+
+hint_at_public_names(__name__)

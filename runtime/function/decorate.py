@@ -5,42 +5,28 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from types import MethodType
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
+from autograph.backend import deferred
 from runtime.backends.executable import Called
 from runtime.core.config import check_executor
 from runtime.core.errors import locate
-from runtime.core.graph import Graph
 from runtime.core.positions import user_position
-from runtime.core.traceback_replay import show_users
-from runtime.function.differential_check import verified_call
-from runtime.function.function import Function
 from runtime.function.method import Method
-from runtime.function.signature import InvalidArgumentsError
 from runtime.function.signatures import Decorator, TracedFunction
+
+if TYPE_CHECKING:
+    from runtime.function import differential_check, signature
+    from runtime.function import function as traced
+else:
+    differential_check = deferred("runtime.function.differential_check")
+    signature = deferred("runtime.function.signature")
+    traced = deferred("runtime.function.function")  # it loads what traces functions, and what runs graphs
 
 __all__ = ["function"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class VerifiedFunction(Function):
-    """A Function that compares each call with the Python function: `runtime.function.differential_check`."""
-
-    shares = False  # the comparison makes traces of its own
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            instance = None if self._instance is None else self._instance()
-            return verified_call(self.python_function, instance, super().__call__, self._graph, args, kwargs,
-                                 self._forms.captured)
-        except BaseException as error:
-            show_users(error)
-            raise
-
-    def _graph(self, *args: Any, **kwargs: Any) -> Graph:
-        return self._find_or_trace(self._arguments(args, kwargs)).graph
 
 
 @overload
@@ -99,7 +85,7 @@ def function(
         "input_signature": input_signature, "autograph": autograph, "executor": executor, "name": name,
         "reduce_retracing": reduce_retracing or bool(ignored.get("experimental_relax_shapes")),
         "max_traces": max_traces, "fast_math": fast_math}
-    make = VerifiedFunction if verify else Function
+    make = differential_check.VerifiedFunction if verify else traced.Function
     if func is None:
         return functools.partial(_decorated, options, make=make)
     return _decorated(options, func, make)
@@ -114,7 +100,7 @@ def _decorated(options: dict[str, Any], func: Any, make: Callable[..., Any]) -> 
         func = MethodType(func.python_function, func.__self__)
     if not callable(func) or isinstance(func, type):
         what = f"the class {func.__qualname__!r}" if isinstance(func, type) else repr(func)
-        error = InvalidArgumentsError(
+        error = signature.InvalidArgumentsError(
             f"rt.function takes a function, method or callable object, not {what}",
             remedy="Decorate its methods." if isinstance(func, type) else "Call it as @rt.function or rt.function(f).")
         locate(error, user_position())

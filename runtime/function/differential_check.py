@@ -15,13 +15,33 @@ from runtime.core.config import running_eagerly, settings
 from runtime.core.graph import Graph
 from runtime.core.tensor import Tensor
 from runtime.core.trace import current_graph
+from runtime.core.traceback_replay import show_users
 from runtime.core.variable_bindings import Placeholder
 from runtime.function.argument_structure import walk
+from runtime.function.function import Function
 from runtime.function.variable import Variable
 from runtime.ops.random_sources import Source
 from runtime.staging.values.iterables import Poison
 
-__all__ = ["verified_call"]
+__all__ = ["VerifiedFunction"]
+
+
+class VerifiedFunction(Function):
+    """A Function that compares each call with the Python function."""
+
+    shares = False  # the comparison makes traces of its own
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            instance = None if self._instance is None else self._instance()
+            return verified_call(self.python_function, instance, super().__call__, self._graph, args, kwargs,
+                                 self._forms.captured)
+        except BaseException as error:
+            show_users(error)
+            raise
+
+    def _graph(self, *args: Any, **kwargs: Any) -> Graph:
+        return self._find_or_trace(self._arguments(args, kwargs)).graph
 
 
 def verified_call(

@@ -4,12 +4,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, ClassVar, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
-from autograph import register
-from autograph.backend import of_trace
+from autograph.backend import deferred, of_trace
 from runtime.core import trace
 from runtime.core.array_methods import ArrayMethods
 from runtime.core.array_table import array_table
@@ -39,8 +38,11 @@ from runtime.ops.math import truediv, truncatediv
 from runtime.ops.segments import segment_products
 from runtime.ops.shape import dim, dims, reshape, size
 from runtime.ops.variables import ACCUMULATE, ASSIGN, READ
-from runtime.staging.backend import BACKEND
-from runtime.staging.values.trials import act
+
+if TYPE_CHECKING:
+    from runtime.staging.values import trials
+else:
+    trials = deferred("runtime.staging.values.trials")
 
 __all__ = ["Creation", "Variable", "creation", "name_scope"]
 
@@ -204,7 +206,7 @@ class Variable(ArrayMethods):
         if creation.current is not None:
             creation.current.sets_up = True
         if maker is not None:
-            act("it makes a variable")
+            trials.act("it makes a variable")
             maker.created.append(self)
 
     # Properties.
@@ -584,9 +586,6 @@ def _initial_value(value: GraphTensor, maker: Creation | None) -> EagerTensor:
             f"a Variable needs its initial value now, but {exc.message}",
             remedy="Make the variable outside the function, or give a function without arguments that makes the "
             "initial value.") from None
-
-
-register(Variable, BACKEND)
 
 
 def _restore(

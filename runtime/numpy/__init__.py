@@ -9,6 +9,7 @@ import itertools
 
 from numpy import e, inf, nan, newaxis, pi
 
+from runtime.core.public_names import hint_at_public_names
 from runtime.core.types import (
     bool_ as bool,
 )
@@ -47,3 +48,5 @@ __all__ = [
     "linalg", "nan", "newaxis", "pi", "uint8", "uint16", "uint32", "uint64",
 ]
 __all__ += [*itertools.chain(*[module.__all__ for module in SUBJECTS]), *namespace.__all__, *UFUNCS]
+
+hint_at_public_names(__name__)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from runtime.core.public_names import hint_at_public_names
 from runtime.profiler import experimental
 from runtime.profiler.recorder import begin, end
 from runtime.profiler.report import Report, Row
@@ -31,3 +32,6 @@ def profile(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
     finally:
         end(session)
     return Report(session, result)
+
+
+hint_at_public_names(__name__)

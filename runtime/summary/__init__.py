@@ -9,6 +9,7 @@ the writer that was the default when the function was traced.
 """
 from __future__ import annotations
 
+from runtime.core.public_names import hint_at_public_names
 from runtime.summary import experimental
 from runtime.summary.graphs import graph, trace_export, trace_off, trace_on
 from runtime.summary.values import flush, histogram, image, scalar, should_record_summaries, text, write
@@ -18,3 +19,5 @@ __all__ = [
     "SummaryWriter", "create_file_writer", "create_noop_writer", "experimental", "flush", "graph", "histogram", "image",
     "record_if", "scalar", "should_record_summaries", "text", "trace_export", "trace_off", "trace_on", "write",
 ]
+
+hint_at_public_names(__name__)

@@ -12,6 +12,7 @@ from runtime.core.examples import (
     Int64List,
     SequenceExample,
 )
+from runtime.core.public_names import hint_at_public_names
 from runtime.train.checkpoint import (
     Checkpoint,
     CheckpointOptions,
@@ -30,3 +31,5 @@ __all__ = [
     "Int64List", "RestoreStatus", "SequenceExample", "get_checkpoint_state", "latest_checkpoint", "list_variables",
     "load_checkpoint", "load_variable",
 ]
+
+hint_at_public_names(__name__)
