@@ -11,6 +11,7 @@ from autograph import register
 from autograph.backend import deferred, deferred_names, hide_package, unknown
 from runtime.core.graph import Graph, UnrollingWarning
 from runtime.core.graph_views import Operation
+from runtime.core.op import REGISTRY
 from runtime.core.operations import OPERATIONS
 from runtime.core.public_names import PUBLIC_NAMES
 from runtime.core.tensor import Tensor
@@ -254,6 +255,7 @@ if TYPE_CHECKING:
 _staging = deferred("runtime.staging.backend")
 register(Tensor, _staging)
 register(Variable, _staging)
+REGISTRY.completed_by(deferred("runtime.ops.families"))
 OPERATIONS.defined_in(deferred("runtime.numpy.dispatch"), _staging)
 _LATE = deferred_names(globals(), {
     "autograph": ("set_loop_options",),
@@ -560,4 +562,4 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name in _LATE:
         return _LATE.load(name)
-    raise unknown(__name__, name, __all__, "" if name.startswith("_") else PUBLIC_NAMES.why(__name__, name))
+    raise unknown(__name__, name, __all__, lambda name: PUBLIC_NAMES.why(__name__, name))

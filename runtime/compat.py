@@ -96,7 +96,7 @@ class _V1:
     set_random_seed = staticmethod(set_seed)
 
     def __getattr__(self, name: str) -> Any:
-        raise unknown("runtime.compat.v1", name, ("logging", "set_random_seed"), INSTEAD.get(name, ""))
+        raise unknown("runtime.compat.v1", name, ("logging", "set_random_seed"), lambda name: INSTEAD.get(name, ""))
 
 
 v1: Final = _V1()

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import runtime.special as special
+from runtime import special
 from autograph.backend import deferred
 from runtime.core.public_names import hint_at_public_names
 from runtime.core.tensor import Tensor

@@ -14,11 +14,12 @@ from list_samples import LIST_SAMPLES
 import runtime  # noqa: F401  registers every op
 from runtime.backends.numpy import run
 from runtime.core.graph import Graph, Node, Value
-from runtime.core.op import REGISTRY, Op, Sample
+from runtime.core.op import Op, Sample
 from runtime.core.string_arrays import boxed
 from runtime.core.tensor import EagerList
 from runtime.core.trace import add_input, apply, set_outputs, tracing
 from runtime.core.types import ListType, Type, type_of_array
+from runtime.ops.families import OPS as REGISTRY
 
 NEED_A_PLACE = {
     "accumulate_variable": "its param is a variable: function/test_variable.py",

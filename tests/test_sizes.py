@@ -15,7 +15,7 @@ from fuzz.sizes import campaign, load, summary, verdict
 from op_checks import is_of_strings
 
 import runtime as rt
-from runtime.core.op import REGISTRY
+from runtime.ops.families import OPS as REGISTRY
 
 pytestmark = pytest.mark.skipif(not guard.available(), reason="no C compiler")
 

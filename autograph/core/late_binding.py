@@ -11,11 +11,30 @@ the converter makes code that calls this code. No order of imports serves both.
 from __future__ import annotations
 
 import importlib
+import signal
+import sys
+import threading
 from collections.abc import Iterable, Mapping
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, ClassVar
 
 __all__ = ["Late", "deferred", "deferred_names"]
+
+
+def _imported(name: str) -> ModuleType:
+    """The module of this name. An interrupt that arrives during its import is raised afterwards: a module of which a
+    part has run would register that part again when it is imported the next time."""
+    handler = signal.getsignal(signal.SIGINT)
+    if name in sys.modules or not callable(handler) or threading.current_thread() is not threading.main_thread():
+        return importlib.import_module(name)
+    arrived: list[tuple[int, FrameType | None]] = []
+    try:
+        signal.signal(signal.SIGINT, lambda *signal_and_frame: arrived.append(signal_and_frame))
+        return importlib.import_module(name)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if arrived:
+            handler(*arrived[0])
 
 
 class deferred(ModuleType):
@@ -27,7 +46,7 @@ class deferred(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "__wrapped__":  # `inspect` and `doctest` look for it on every object of a module
             raise AttributeError(name)
-        value = getattr(importlib.import_module(self.__name__), name)
+        value = getattr(_imported(self.__name__), name)
         vars(self)[name] = value
         return value
 
@@ -49,8 +68,7 @@ class deferred_names(dict[str, tuple[str, str]]):
     def load(self, name: str) -> Any:
         """The value of one of the names, which the package then has as an attribute."""
         (module, original), package = self[name], self.namespace["__name__"]
-        value = (importlib.import_module(f"{package}.{original}") if module == package
-                 else getattr(importlib.import_module(module), original))
+        value = _imported(f"{package}.{original}") if module == package else getattr(_imported(module), original)
         self.namespace[name] = value
         return value
 
@@ -78,7 +96,7 @@ class Late:
     def __getattr__(self, name: str) -> Any:
         if name in type(self).__annotations__:
             for module in self._places:
-                importlib.import_module(module.__name__)
+                _imported(module.__name__)
                 if name in vars(self):
                     return vars(self)[name]
             raise RuntimeError(f"{type(self).__name__}.{name} is not defined: import the whole package")

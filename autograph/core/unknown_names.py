@@ -1,7 +1,9 @@
 """The error for a name that a module does not have: it says which name is the nearest."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
+from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
 
@@ -22,21 +24,30 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     return next(iter(of_case + alike), None)
 
 
-def unknown(module: str, name: str, names: Iterable[str], why: str = "") -> AttributeError:
-    """The error for a name that a module does not have: with `why`, or the nearest of `names`, or, for a public name,
-    where to look.
+def unknown(
+    module: str, name: str, names: Iterable[str], why: Callable[[str], str] = lambda name: ""
+) -> AttributeError:
+    """The error for a name that a module does not have: with the reason `why` gives for a public name, or the nearest
+    of `names`, or, for a public name, where to look.
 
     It has a `name` and no `obj`, as Python would append a hint of its own to a traceback.
     """
     text = f"module {module!r} has no attribute {name!r}"
-    other = None if why else nearest(name, names)
-    if why:
-        text += f": {why}"
-    elif other:
+    if name.startswith("_") or _is_submodule(module, name):
+        return AttributeError(text, name=name)
+    if reason := why(name):
+        text += f": {reason}"
+    elif other := nearest(name, names):
         text += f". Did you mean: {other!r}?"
-    elif not name.startswith("_"):
+    else:
         text += f": this version does not have it; dir({module}) lists what there is"
     return AttributeError(text, name=name)
+
+
+def _is_submodule(module: str, name: str) -> bool:
+    """Whether a package has this submodule: `from package import name` asks for the attribute before it imports it."""
+    path = getattr(sys.modules.get(module), "__path__", None)
+    return path is not None and PathFinder.find_spec(name, path) is not None
 
 
 def hint_at_names(*modules: ModuleType, why: Callable[[str], str] = lambda name: "") -> None:
@@ -49,6 +60,6 @@ def hint_at_names(*modules: ModuleType, why: Callable[[str], str] = lambda name:
 
 def _getter(module: str, names: Iterable[str], why: Callable[[str], str]) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:
-        raise unknown(module, name, names, "" if name.startswith("_") else why(name))
+        raise unknown(module, name, names, why)
 
     return __getattr__

@@ -1,12 +1,14 @@
 """One op, one record.
 
 An op consists of a name, a NumPy kernel and a rule for its result types. Eager execution and the reference executor
-call the kernel; tracing and the graph verifier call the rule. `REGISTRY` holds every op; tests iterate over it.
+call the kernel; tracing and the graph verifier call the rule. `REGISTRY` finds every op by name;
+`runtime.ops.families` has all of them.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -32,7 +34,24 @@ ANY: Final = (Exception, BaseException)
 """In `Op.errors`, these two also stand for their subclasses."""
 Samples = Callable[["np.random.Generator"], Iterable[Sample]]  # quoted, as importing np.random is slow
 
-REGISTRY: Final[dict[str, Op]] = {}
+
+class Registry(dict[str, "Op"]):
+    """The ops by name. Those of modules that nothing has imported yet are found, too."""
+
+    _families: Any = None
+
+    def completed_by(self, families: ModuleType) -> None:
+        """A `deferred` module that registers all ops, and has them as `OPS`."""
+        self._families = families
+
+    def __missing__(self, name: str) -> Op:
+        if (op := self._families.OPS.get(name)) is None:
+            raise KeyError(name)
+        found: Op = op
+        return found
+
+
+REGISTRY: Final = Registry()
 
 
 def _no_samples(rng: np.random.Generator) -> Iterable[Sample]:

@@ -11,9 +11,9 @@ from rule_samples import points, smooth_samples
 import runtime as rt
 from runtime.autodiff.rules.registry import CONSTANT, JVP, VJP, Applied, Update, vjp
 from runtime.core.graph import Graph
-from runtime.core.op import REGISTRY
 from runtime.core.trace import add_input, set_outputs, tracing
 from runtime.core.types import TensorType, float64
+from runtime.ops.families import OPS as REGISTRY
 
 DIFFERENTIABLE = sorted((set(VJP) | set(JVP)) & set(REGISTRY))
 

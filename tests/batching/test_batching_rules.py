@@ -12,9 +12,9 @@ from rule_lanes import Case, cases, graph_of
 from runtime.backends.numpy import run
 from runtime.batching.rules.registry import BATCHING, Call, Rule
 from runtime.batching.transform import _EFFECTS, CONTROL
-from runtime.core.op import REGISTRY
 from runtime.core.types import type_of_array
 from runtime.function.executors import make
+from runtime.ops.families import OPS as REGISTRY
 from runtime.ops.python_math import FLOAT_FUNCTIONS
 from runtime.ops.reduction import reduce_sum
 from runtime.optimize import rewrite

@@ -11,13 +11,14 @@ import pytest
 from runtime.backends.numpy import compile_graph, executable, run
 from runtime.core import types as t
 from runtime.core.graph import Graph, Value
-from runtime.core.op import CAST, REGISTRY, Op
+from runtime.core.op import CAST, Op
 from runtime.core.pruning import prune
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, Tensor
 from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, hint, set_outputs, tracing
 from runtime.core.types import ListType, TensorType
 from runtime.errors import DivisionByZeroError, GraphError
 from runtime.ops import math
+from runtime.ops.families import OPS as REGISTRY
 
 INT = TensorType(t.int32)
 VEC = TensorType(t.float32, (None,))

@@ -23,10 +23,11 @@ from op_checks import (
 
 from runtime.core import types as t
 from runtime.core.graph import Graph
-from runtime.core.op import REGISTRY, Op
+from runtime.core.op import Op
 from runtime.core.trace import add_input, apply, tracing
 from runtime.errors import DTypeError, InvalidArgumentError
 from runtime.ops import op_makers
+from runtime.ops.families import OPS as REGISTRY
 
 OPS = list(sampled_ops())
 
