@@ -256,6 +256,7 @@ _staging = deferred("runtime.staging.backend")
 register(Tensor, _staging)
 register(Variable, _staging)
 REGISTRY.completed_by(deferred("runtime.ops.families"))
+PUBLIC_NAMES.defined_in(deferred("runtime.missing_names"))
 OPERATIONS.defined_in(deferred("runtime.numpy.dispatch"), _staging)
 _LATE = deferred_names(globals(), {
     "autograph": ("set_loop_options",),
@@ -285,7 +286,6 @@ _LATE = deferred_names(globals(), {
     "runtime.staging.values.tensor_array": ("TensorArray",),
     "runtime.types": ("TypeSpec",),
 })
-_missing_names = deferred("runtime.missing_names")
 _util = deferred("importlib.util")
 
 newaxis = None
@@ -549,8 +549,6 @@ __all__ = [
     "zeros_initializer",
     "zeros_like",
 ]
-
-PUBLIC_NAMES.define(why=lambda module, name: _missing_names.why(module, name, __all__))
 
 
 def __dir__() -> list[str]:

@@ -30,7 +30,7 @@ from autograph.core.trace_cleanup import of_trace
 __all__ = [
     "HEAP_TYPE", "UNBOUND", "Backend", "Body", "GeneratorExpression", "Handler", "MutableValue", "Part",
     "RaisedBy", "Refused", "RolledLoop", "Substitute", "UnrolledLoop", "Wrapper", "ambient", "answered", "backend_for",
-    "backend_of", "deciding", "indexed", "is_unchangeable", "keep_keys", "keyed", "plain",
+    "backend_of", "deciding", "has_backend", "indexed", "is_unchangeable", "keep_keys", "keyed", "plain",
     "register", "register_indexed", "register_keyed", "replacing", "staging_backend"]
 
 HEAP_TYPE: Final = 1 << 9
@@ -507,15 +507,24 @@ def keep_keys(holder: Any) -> None:
 ambient: Final = of_trace(_Ambient())
 
 _registered: Final[dict[type, Backend | deferred]] = {}
+_awaited: Final[set[type]] = set()
+"""Types whose backend has not been loaded."""
 
 
 def register(cls: type, backend: Backend | deferred) -> None:
-    """Make `backend` handle control flow on values of the type `cls` and of its subclasses. A module that is `deferred`
-    has the backend as `BACKEND`, and is loaded when such a value is met first."""
-    _registered[cls] = backend
+    """Make `backend` handle control flow on values of the type `cls` and of its subclasses. It may be a `deferred`
+    module, which has the backend, of a class of its own, as `BACKEND` and registers it."""
     plain.discard(cls)
     if isinstance(backend, deferred):
+        if cls not in _registered:
+            _registered[cls] = backend
+            _awaited.add(cls)
         return
+    _registered[cls] = backend
+    _awaited.discard(cls)
+    for each in list(_awaited):
+        if getattr(_registered[each], "__name__", None) == type(backend).__module__:
+            register(each, backend)
     with _lock:
         answered.update(fn for fn in backend.builtins if type(fn) is BuiltinFunctionType
                         and fn.__self__ is not builtins)
@@ -546,11 +555,14 @@ def backend_for(cls: type) -> Backend | None:
     for base in cls.__mro__:
         found = _registered.get(base)
         if found is not None:
-            if type(found) is deferred:
-                register(base, found.BACKEND)
-                return backend_for(cls)
-            return found
+            backend: Backend = found.BACKEND if type(found) is deferred else found
+            return backend
     return None
+
+
+def has_backend(value: Any) -> bool:
+    """Whether a backend handles values of this type, which may not have been loaded."""
+    return not _registered.keys().isdisjoint(type(value).__mro__)
 
 
 def replacing(value: Any) -> Backend | None:
@@ -560,7 +572,10 @@ def replacing(value: Any) -> Backend | None:
 
 
 def staging_backend(value: Any) -> Backend | None:
-    """The backend that stages control flow on `value`, or None if Python runs it."""
+    """The backend that stages control flow on `value`, or None if Python runs it. A backend that has not been loaded
+    has staged nothing."""
+    if _awaited and not _awaited.isdisjoint(type(value).__mro__):
+        return None
     found = backend_of(value)
     return found if found is not None and found.stages(value) else None
 

@@ -16,25 +16,32 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping
 from types import FrameType, ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 __all__ = ["Late", "deferred", "deferred_names"]
+
+
+_loading: Final = threading.RLock()
+"""Held during imports. Python locks a submodule before its package, but a package that imports it has the locks in the
+other order: two threads would wait for each other."""
 
 
 def _imported(name: str) -> ModuleType:
     """The module of this name. An interrupt that arrives during its import is raised afterwards: a module of which a
     part has run would register that part again when it is imported the next time."""
     handler = signal.getsignal(signal.SIGINT)
-    if name in sys.modules or not callable(handler) or threading.current_thread() is not threading.main_thread():
-        return importlib.import_module(name)
+    is_main = threading.current_thread() is threading.main_thread()
     arrived: list[tuple[int, FrameType | None]] = []
-    try:
-        signal.signal(signal.SIGINT, lambda *signal_and_frame: arrived.append(signal_and_frame))
-        return importlib.import_module(name)
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if arrived:
-            handler(*arrived[0])
+    with _loading:
+        if name in sys.modules or not is_main or not callable(handler):
+            return importlib.import_module(name)
+        try:
+            signal.signal(signal.SIGINT, lambda *signal_and_frame: arrived.append(signal_and_frame))
+            return importlib.import_module(name)
+        finally:
+            signal.signal(signal.SIGINT, handler)
+            if arrived:
+                handler(*arrived[0])
 
 
 class deferred(ModuleType):

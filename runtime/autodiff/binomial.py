@@ -7,10 +7,11 @@ to the current iteration, and on the way takes further snapshots where they save
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from autograph.backend import deferred
 from runtime.autodiff.activity import Activity, state_of, useful_state
 from runtime.autodiff.backward import sweep
 from runtime.autodiff.branches import Targets
@@ -27,7 +28,11 @@ from runtime.ops.indexing import getitem, setitem
 from runtime.ops.logic import equal, greater, less, logical_and
 from runtime.ops.math import add, cast, ceil, divide, floordiv, log, maximum, minimum, multiply, subtract
 from runtime.ops.shape import dim
-from runtime.staging.control_flow import while_loop
+
+if TYPE_CHECKING:
+    from runtime.staging import control_flow
+else:
+    control_flow = deferred("runtime.staging.control_flow")
 
 __all__ = ["revolve", "split"]
 
@@ -43,7 +48,7 @@ def split(length: Any, snapshots: Any) -> Any:
         return runs, floordiv(multiply(reach, add(snapshots, runs)), runs)
 
     # reach = (snapshots + runs over runs): the most iterations that `runs` runs of each suffice for
-    runs, reach = while_loop(lambda runs, reach: less(reach, length), grow, (np.int64(0), np.int64(1)))
+    runs, reach = control_flow.while_loop(lambda runs, reach: less(reach, length), grow, (np.int64(0), np.int64(1)))
     one_less = floordiv(multiply(reach, runs), add(snapshots, runs))
     two_less = floordiv(multiply(one_less, subtract(runs, np.int64(1))), subtract(add(snapshots, runs), np.int64(1)))
     fewer = subtract(reach, one_less)  # with one snapshot less

@@ -5,9 +5,9 @@ import copy
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from autograph.backend import until_gone
+from autograph.backend import deferred, until_gone
 from runtime.autodiff.activity import differentiable, variables_read
 from runtime.autodiff.backward import NoGradientError
 from runtime.autodiff.cotangents import zero_for
@@ -20,9 +20,15 @@ from runtime.core.inline_graph import inline
 from runtime.core.recording import record_call, recorders
 from runtime.core.trace import current_graph
 from runtime.core.variable_bindings import NO_VARIABLES, binding
-from runtime.function.executors import arrays_of, make, tensors_of
-from runtime.numbers.prepared import prepared
-from runtime.optimize import rewrite
+
+if TYPE_CHECKING:
+    from runtime import optimize
+    from runtime.function import executors
+    from runtime.numbers import prepared
+else:
+    executors = deferred("runtime.function.executors")
+    optimize = deferred("runtime.optimize")
+    prepared = deferred("runtime.numbers.prepared")
 
 __all__ = ["GraphCall", "call_of", "called"]
 
@@ -59,14 +65,14 @@ class GraphCall:
         own = self.general
         with self._lock:
             if own._run is None:
-                own._run = make(self.optimized, self.executor, self.fast_math).function()
+                own._run = executors.make(self.optimized, self.executor, self.fast_math).function()
         with binding(self.passed) if self.passed else nullcontext():
-            return tensors_of(own._run(*arrays_of(leaves)), self.types)
+            return executors.tensors_of(own._run(*executors.arrays_of(leaves)), self.types)
 
     @property
     def optimized(self) -> Graph:
         """The graph that is executed."""
-        return rewrite(self.general.graph, fast_math=self.fast_math)
+        return optimize.rewrite(self.general.graph, fast_math=self.fast_math)
 
     def sources(self, leaves: Sequence[Any]) -> list[Any]:
         """The tensors, lists and variables that a call uses."""
@@ -92,7 +98,7 @@ class GraphCall:
                     self.graph, [i for i, want in enumerate(wanted[:len(wanted) - len(self.variables)]) if want],
                     [v for v, want in zip(
                         self.general.variables, wanted[len(wanted) - len(self.variables):], strict=True) if want])
-                call = GraphCall(prepared(graph), self.executor, self.fast_math)
+                call = GraphCall(prepared.prepared(graph), self.executor, self.fast_math)
                 found = self._tangents[wanted] = call, results
         return found[0].bound(self.passed), found[1]
 
@@ -118,7 +124,7 @@ class _Recorded:
         self.inputs_used, self.found = derivative.inputs_used, derivative.found
         self.forward = GraphCall(derivative.forward, call.executor, call.fast_math)
         self.forward.variables = list(call.general.variables)  # in the order of `wanted`, not of its own reads
-        self.backward = GraphCall(prepared(derivative.backward), call.executor, call.fast_math)
+        self.backward = GraphCall(prepared.prepared(derivative.backward), call.executor, call.fast_math)
 
     def call(self, leaves: Sequence[Any], order: int, variables: Mapping[int, Any]) -> Entry:
         """Call `forward`. Derivatives of higher order depend on the residuals: then this call is recorded, too."""
@@ -157,7 +163,7 @@ def call_of(function: Any) -> GraphCall:
     """The graph of a traced function as a recordable call."""
     found = _calls.get(id(function))
     if found is None:
-        call = GraphCall(prepared(function.graph), function.executor, function.fast_math)
+        call = GraphCall(prepared.prepared(function.graph), function.executor, function.fast_math)
         found = _calls[id(function)] = call, until_gone(function, _calls, id(function))
     return found[0]
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from autograph.backend import deferred
 from runtime.autodiff.accumulator import ForwardAccumulator
 from runtime.autodiff.activity import differentiable
 from runtime.autodiff.custom import traceable
 from runtime.autodiff.tape import GradientTape, warn
-from runtime.batching.vmap import vmap
 from runtime.core import pytree
 from runtime.core.errors import DTypeError, ShapeError
 from runtime.core.op import CAST
@@ -27,6 +27,11 @@ from runtime.ops.creation import one_hot
 from runtime.ops.creation import range as rt_range
 from runtime.ops.shape import reshape, shape, size, stack, transpose
 from runtime.ops.shape_refinement import assume_shape
+
+if TYPE_CHECKING:
+    from runtime.batching import vmap
+else:
+    vmap = deferred("runtime.batching.vmap")
 
 __all__ = ["grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"]
 
@@ -233,7 +238,7 @@ def _columns(f: Function, args: list[Any], kwargs: dict[str, Any], sources: list
         found = [column(i) for i in range(int(count))]
         rows = pytree.map_structure(lambda *parts: stack(parts), *found) if found else column(0)
     else:
-        rows = vmap(column)(rt_range(count))
+        rows = vmap.vmap(column)(rt_range(count))
 
     def placed(row: Any) -> Any:
         last = transpose(row, [*range(1, row.ndim), 0])

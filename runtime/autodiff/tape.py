@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from enum import Enum
 from math import prod
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from autograph.backend import deferred
 from runtime.autodiff.activity import differentiable
 from runtime.autodiff.backward import apply_vjp
 from runtime.autodiff.calls import GraphCall, call_of
@@ -21,7 +22,6 @@ from runtime.autodiff.cotangents import Cotangents, zero_for
 from runtime.autodiff.entries import Entry, without_tapes
 from runtime.autodiff.rules.registry import CONSTANT, Applied
 from runtime.autodiff.staged_tape import StagedRecord, slices_or_sum
-from runtime.batching.vmap import run_lanes, vmap
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, ShapeError
 from runtime.core.op import Op
@@ -38,7 +38,13 @@ from runtime.ops.math import add
 from runtime.ops.reduction import reduce_prod
 from runtime.ops.shape import broadcast_to, reshape, shape, size, stack, transpose
 from runtime.ops.shape_refinement import assume_shape, refined
-from runtime.staging.control_flow import map_fn
+
+if TYPE_CHECKING:
+    from runtime.batching import vmap
+    from runtime.staging import control_flow
+else:
+    vmap = deferred("runtime.batching.vmap")
+    control_flow = deferred("runtime.staging.control_flow")
 
 __all__ = ["GradientTape", "GradientWarning", "UnconnectedGradients", "variable_of", "warn"]
 
@@ -365,7 +371,7 @@ class GradientTape(Recorder):
             found = self._pull([x], [seed(i)], linked)
             return tuple([zero_for(s) if ct is None else ct for s, ct in zip(linked, found, strict=True)])
 
-        columns = iter(vmap(row)(rt_range(count)) if at_once else map_fn(row, rt_range(count)))
+        columns = iter(vmap.vmap(row)(rt_range(count)) if at_once else control_flow.map_fn(row, rt_range(count)))
         return [next(columns) if is_linked else None for is_linked in alone]
 
     def _eager_rows(
@@ -387,7 +393,7 @@ class GradientTape(Recorder):
             is_found[:] = [ct is not None for ct in found]
             return [ct for ct in found if ct is not None]
 
-        columns = iter(run_lanes(row, count))
+        columns = iter(vmap.run_lanes(row, count))
         return [next(columns) if there else None for there in is_found]
 
     def _use(self) -> None:

@@ -1,11 +1,17 @@
 """HTML tables of arrays, for notebooks: bounded in size, all text escaped."""
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+from autograph.backend import deferred
+
+if TYPE_CHECKING:
+    import html
+else:
+    html = deferred("html")  # only notebooks show tables
 
 __all__ = ["array_table"]
 

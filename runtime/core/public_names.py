@@ -1,4 +1,4 @@
-"""What errors for missing names of public modules say: `runtime` itself, which knows all public names, defines it."""
+"""What errors for missing names of public modules say: `runtime.missing_names` looks into all of these."""
 from __future__ import annotations
 
 import sys

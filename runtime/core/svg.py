@@ -5,9 +5,15 @@ of their operands, as in Sugiyama's method without its sweeps: graphs here are s
 """
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from autograph.backend import deferred
+
+if TYPE_CHECKING:
+    import html
+else:
+    html = deferred("html")  # only notebooks show diagrams
 
 __all__ = ["Box", "svg"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
-from autograph.backend import backend_of, of_trace
+from autograph.backend import has_backend, of_trace
 from runtime.core import caller_bytecode as asked
 from runtime.core.array_methods import ArrayMethods, is_tensor_with_axes
 from runtime.core.array_mode import may_be_array, writes_tensor
@@ -105,7 +105,7 @@ def _numeric(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Tens
 
 def _is_bools(x: Any) -> bool:
     """Whether an operand that is not a tensor is a bool, or has dtype bool, as a variable may."""
-    return x is True or x is False or (backend_of(x) is not None and getattr(x, "dtype", None) is bool_)
+    return x is True or x is False or (has_backend(x) and getattr(x, "dtype", None) is bool_)
 
 
 def _product(reflected: bool) -> Callable[[Tensor, Any], Tensor]:
@@ -271,7 +271,7 @@ class Tensor(ArrayMethods):
         return item
 
 
-_ARRAYS: Final = (Tensor, int, float, complex, np.ndarray, np.generic)
+_ARRAYS: Final = (ArrayMethods, int, float, complex, np.ndarray, np.generic)
 _OPERANDS: Final = (*_ARRAYS, list, tuple)
 
 
