@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import autograph as ag
+from autograph.core.backend import backend_of, has_backend, staging_backend
+from autograph.core.late_binding import deferred
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "own_backend.py"
 SPEC: Any = importlib.util.spec_from_file_location("own_backend", EXAMPLE)
@@ -135,3 +137,33 @@ def test_what_has_to_be_answered() -> None:
 
     with pytest.raises(NotImplementedError):
         ag.convert(chosen)(Value())
+
+
+def test_a_deferred_backend_is_loaded_when_it_has_something_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "late_backend.py").write_text(
+        "import autograph as ag\n"
+        "class Late(ag.Backend):\n"
+        "    pass\n"
+        "class Other:\n"
+        "    pass\n"
+        "BACKEND = Late()\n"
+        "ag.register(Other, BACKEND)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    class Value:
+        pass
+
+    class Special(Value):
+        pass
+
+    module = deferred("late_backend")
+    ag.register(Value, module)
+    assert has_backend(Special()) and staging_backend(Special()) is None and "late_backend" not in sys.modules
+    found = backend_of(Special())
+    late = sys.modules.pop("late_backend")
+    assert found is late.BACKEND
+    ag.register(Value, module)
+    with pytest.raises(NotImplementedError):  # it is asked now
+        staging_backend(Value())
