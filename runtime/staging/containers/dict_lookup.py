@@ -37,8 +37,15 @@ from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, where
 from runtime.ops.shape import stack
-from runtime.staging.containers.sequence_methods import method_of_sequence
-from runtime.staging.containers.settled_keys import become_table, settle_keys, settle_names, settle_order, table_spec
+from runtime.staging.containers.sequence_methods import are_many_empty_lists, method_of_sequence
+from runtime.staging.containers.settled_keys import (
+    become_table,
+    settle_keys,
+    settle_names,
+    settle_order,
+    settle_values,
+    table_spec,
+)
 from runtime.staging.values import dict_presence
 from runtime.staging.values.container_arenas import readable
 from runtime.staging.values.dict import StagedDict
@@ -118,6 +125,8 @@ def item_of(mapping: dict[Any, Any], key: Any) -> Any:
     if isinstance(mapping, (Counter, defaultdict)):
         with following(mapping):
             return _item_or_default(mapping, key)
+    if are_many_empty_lists([*mapping.values()]) and settle_values([mapping]):
+        return operators.item(mapping, key)
     place = _position(list(mapping), key)
     _check(place, len(mapping), key)
     _has.last = mapping, [*mapping], key, current_graph()

@@ -209,7 +209,7 @@ def item_at(sequence: Any, place: Any) -> Any:
         return StagedRange(sequence.start, sequence.stop, sequence.step)[place]
     if all(map(is_number, sequence)):
         indices.asked = True
-    elif _are_many_empty_lists(sequence) and _become_lists_of_graph([sequence]):
+    elif type(sequence) is list and are_many_empty_lists(sequence) and _become_lists_of_graph([sequence]):
         return operators.item(sequence, place)
     kind = "" if isinstance(sequence, bytes) else "string " if isinstance(sequence, str) else (
         f"{type(sequence).__name__} ")
@@ -222,9 +222,10 @@ _MANY_LISTS: Final = 32
 has a branch for each."""
 
 
-def _are_many_empty_lists(sequence: Any) -> bool:
-    return type(sequence) is list and len(sequence) > _MANY_LISTS and not any(sequence) and all(
-        type(x) is list for x in sequence) and len({*map(id, sequence)}) == len(sequence)
+def are_many_empty_lists(items: Sequence[Any]) -> bool:
+    """Whether the items are many different empty lists."""
+    return len(items) > _MANY_LISTS and all([type(x) is list and not x for x in items]) and (
+        len({*map(id, items)}) == len(items))
 
 
 def _become_lists_of_graph(values: Sequence[list[Any]]) -> bool:

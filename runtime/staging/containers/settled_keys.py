@@ -8,6 +8,7 @@ from autograph.backend import DICTS, containers_in, has_staged_items, items_in, 
 from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import Tensor
 from runtime.core.types import ListType
+from runtime.staging.containers.row_table import remake_before
 from runtime.staging.values import dict_presence
 from runtime.staging.values.column_join import join_tables
 from runtime.staging.values.container_arenas import refer_elements
@@ -16,7 +17,7 @@ from runtime.staging.values.dict import StagedDict, empty_dict_like
 from runtime.staging.values.dict_keys import certain, settled_key
 from runtime.staging.values.lattice import Conflict, Custom, Nested, leaf_types
 
-__all__ = ["become_table", "settle_keys", "settle_names", "settle_order", "table_spec"]
+__all__ = ["become_table", "settle_keys", "settle_names", "settle_order", "settle_values", "table_spec"]
 
 
 def settle_keys(mapping: Any, words: bool = True) -> bool:
@@ -97,6 +98,18 @@ def _have_other_names(mapping: dict[Any, Any]) -> bool:
     """Whether a list or object among the values of the dict has another name: a table has a copy of it."""
     found = containers_in(mapping.values())
     return bool(found) and max(references(found.values()).values(), default=0) > 1
+
+
+def settle_values(mappings: Sequence[dict[Any, Any]]) -> bool:
+    """Convert a dict to a hash table in the graph, before the statement, so that its values are elements of a list of
+    the graph. Returns whether that was possible."""
+    (mapping,) = mappings
+    spec = table_spec(mapping, [])
+    if spec is None:
+        return False
+    remake_before(mappings, settle_values, alone=True)
+    become_table(mapping, spec)
+    return True
 
 
 def _make_table(mapping: dict[Any, Any]) -> None:

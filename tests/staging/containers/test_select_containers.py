@@ -167,11 +167,36 @@ def with_a_name(edges, n):  # type: ignore[no-untyped-def]
     return len(rows[0]), sum(first)
 
 
+def neighbours_by_key(edges, n):  # type: ignore[no-untyped-def]
+    rows, seen = {key: [] for key in range(n)}, {key: 0 for key in range(n)}
+    for i in range(len(edges)):
+        one, other = edges[i, 0], edges[i, 1]
+        rows[one].append(other)
+        if other not in rows[other]:
+            rows[other].append(one)
+        seen[other] += len(rows[one])
+    found = 0
+    for other in rows[edges[0, 0]]:
+        found = found * 3 % 1000 + other
+    return found, [len(rows[key]) for key in rows], seen[5], n in rows
+
+
+def by_key_with_a_name(edges, n):  # type: ignore[no-untyped-def]
+    rows = {str(key): [] for key in range(n)}
+    first = rows["0"]
+    for one, other in edges:
+        if other > one:
+            rows["30" if one > 20 else "0"].append(other)
+    first.append(-1)
+    return len(rows["0"]), sum(first), len(rows["30"])
+
+
 MANY = np.random.default_rng(3).integers(0, 40, (60, 2))
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-@pytest.mark.parametrize("program", [distances, cheapest, by_names, with_a_name])
+@pytest.mark.parametrize("program", [
+    distances, cheapest, by_names, with_a_name, neighbours_by_key, by_key_with_a_name])
 def test_many_lists(program: Callable[..., Any], executor: str) -> None:
     want = program(MANY, 40)
     got = rt.function(lambda edges: program(edges, 40), executor=executor)(rt.constant(MANY))
@@ -179,14 +204,15 @@ def test_many_lists(program: Callable[..., Any], executor: str) -> None:
         np.testing.assert_array_equal(np.asarray(one), other)
 
 
-def test_many_lists_are_elements_of_one_list() -> None:
+@pytest.mark.parametrize(("program", "most", "each"), [(distances, 200, 2), (neighbours_by_key, 450, 4)])
+def test_many_lists_are_elements_of_one_list(program: Callable[..., Any], most: int, each: int) -> None:
     sizes = []
     for n in (64, 512):
-        concrete = rt.function(lambda edges, n=n: distances(edges, n)[0]).get_concrete_function(
+        concrete = rt.function(lambda edges, n=n: program(edges, n)[0]).get_concrete_function(
             rt.TensorSpec([20, 2], rt.int64))
         sizes.append(sum(node.op.name != "const" for node in concrete.graph.walk()))
-    assert sizes[0] < 200
-    assert sizes[1] - sizes[0] == 2 * (512 - 64)  # to make the lists, and not for each use
+    assert sizes[0] < most
+    assert sizes[1] - sizes[0] == each * (512 - 64)  # to make the lists, and not for each use
 
 
 def of_sets(sets, k):  # type: ignore[no-untyped-def]
