@@ -1157,9 +1157,48 @@ def test_a_change_that_spreads_through_a_list_item_by_item():
             grid = [grid[0], *[[grid[k][0] + grid[k + 1][0], *grid[k + 1][1:]] for k in range(11)]]
         return grid
 
-    for fn in rule_30, rows:
+    def from_row_to_row(steps):
+        grid = [[0, 0] for _ in range(30)]
+        grid[0][0] = steps
+        for _ in rt.range(steps):
+            grid = [grid[0], *[[above[0] + row[0], row[1]] for above, row in itertools.pairwise(grid)]]
+        return grid
+
+    for fn in rule_30, rows, from_row_to_row:
         found = rt.nest.map_structure(int, rt.function(fn)(rt.constant(15)))
         assert found == rt.nest.map_structure(int, fn(rt.constant(15)))
+
+
+def test_a_board_of_many_numbers_changes_everywhere(monkeypatch):
+    def board(steps):
+        cells = [[0] * 5 for _ in range(20)]
+        cells[3][2] = 1
+        for _ in rt.range(steps):
+            cells = [[cells[r - 1][c] ^ cells[r][c - 1] for c in range(5)] for r in range(20)]
+        return cells
+
+    traces = []
+    trace = loops._Loop._trace
+    monkeypatch.setattr(loops._Loop, "_trace", lambda *args: traces.append(1) or trace(*args))
+    assert rt.nest.map_structure(int, rt.function(board)(rt.constant(7))) == board(7)
+    assert len(traces) == 2
+
+
+def test_items_of_a_list_are_stacked_once_until_one_changes():
+    def read(x, i, j):
+        items = [x * k for k in range(20)]
+        found = items[i] + items[j]
+        if found > 0:
+            found += items[i - j]
+        items[3] = x - 1
+        return found, items[i], items[j]
+
+    traced = rt.function(read)
+    stacks = [node for node in traced.get_concrete_function(*map(rt.constant, (5, 3, 2))).graph.walk()
+              if node.op.name == "stack"]
+    assert len(stacks) == 2
+    for i, j in (3, 2), (4, 1), (3, 3):
+        assert tuple(map(int, traced(*map(rt.constant, (5, i, j))))) == read(5, i, j)
 
 
 def test_a_change_that_spreads_from_object_to_object(monkeypatch):

@@ -15,7 +15,7 @@ from runtime.core.formatting import formatted, repr_of
 from runtime.core.op import CAST
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error
-from runtime.core.tensor import Tensor
+from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import ITEM, REPR, STR, concat_text, join
 from runtime.core.trace import apply, capture, convert_to_tensor, current_graph, wrap
 from runtime.core.types import DType, promote
@@ -31,7 +31,7 @@ from runtime.staging.values.optional import Maybe, there
 __all__ = ["ChosenRow", "Row", "RowItems", "StoredRow", "are_rows", "common_table", "own_rows", "remake_before",
            "rows_of", "store", "table_of"]
 
-_NUMBERS: Final = frozenset({bool, int, float, complex})
+_SCALARS: Final = frozenset({bool, int, float, complex, GraphTensor})
 
 
 class _Table:
@@ -344,7 +344,10 @@ def are_rows(sequence: Sequence[Any]) -> bool:
 
 
 def _are_scalars(row: Sequence[Any]) -> bool:
-    return _NUMBERS.issuperset(map(type, row)) or all(map(_is_scalar, row))
+    kinds = set(map(type, row))
+    if kinds <= _SCALARS:
+        return GraphTensor not in kinds or not any([type(x) is GraphTensor and x.type.shape for x in row])
+    return all(map(_is_scalar, row))
 
 
 def _is_scalar(x: Any) -> bool:

@@ -141,7 +141,7 @@ class _Loop:
                     if widened == self.specs:
                         widened = self._with_contents(widened)
                 growth.check_growth(self.specs, widened, start, number)
-                self.specs = all_parts_widened(self.names, self.specs, widened) if number >= _SPREADING else widened
+                self.specs = all_parts_widened(self.names, self.specs, widened, number >= _SPREADING)
                 rollback(mark)
                 for i in self.to_join:
                     [self.init[i]] = joined([self.init[i]], [self.names[i]])

@@ -10,10 +10,10 @@ from __future__ import annotations
 import enum
 import operator
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from runtime.core.constant_arrays import constant_array
 from runtime.core.errors import IndexOutOfRangeError, OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.formatting import formatted
 from runtime.core.generator_frames import decided_in_python
+from runtime.core.graph import Graph, Value
 from runtime.core.op import CAST
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
@@ -399,9 +400,53 @@ def _column(values: list[Any]) -> Callable[[Any], Any]:
     return lambda i: rows[i]
 
 
+_FEW: Final = 16
+"""No more values than this are stacked anew each time."""
+_MOST_STACKS: Final = 8
+_NEVER_CHANGE: Final = frozenset({bool, int, float, complex, GraphTensor})
+
+
+class _Stack(NamedTuple):
+    """The rows of a list, made in the graph of the value `rows` by its node at that place."""
+
+    values: tuple[Any, ...]
+    rows: Value
+    place: int
+
+    def is_in_reach(self, graph: Graph) -> bool:
+        """Whether the node is still there, and the graph can use it."""
+        nodes = self.rows.graph.nodes
+        return self.rows.graph.contains(graph) and self.place < len(nodes) and nodes[self.place] is self.rows.node
+
+
+class _Stacks(threading.local):
+    made: Mapping[tuple[int, ...], _Stack] = {}
+    """By the ids of the values: the last stacks, for which each read of a list at a tensor's index asks."""
+
+
+_stacks: Final = of_trace(_Stacks())
+
+
 def stacked(values: list[Any]) -> Tensor:
     """Numbers or tensors as the rows of a tensor, weak if all are Python numbers. TypeError for text and None."""
     kinds = set(map(type, values))  # of many values there are few
+    graph = current_graph()
+    if len(values) <= _FEW or graph is None or not kinds <= _NEVER_CHANGE or any(
+            [type(x) is GraphTensor and bool(x.memory) for x in values]):
+        return _stack(values, kinds)
+    key = tuple(map(id, values))
+    made = _stacks.made.get(key)
+    if made is None or not made.is_in_reach(graph):
+        before = len(graph.nodes)
+        rows = _stack(values, kinds)
+        if not isinstance(rows, GraphTensor) or len(graph.nodes) == before:
+            return rows
+        made = _Stack(tuple(values), rows.value, len(graph.nodes) - 1)
+        _stacks.made = {**dict([*_stacks.made.items()][1 - _MOST_STACKS:]), key: made}
+    return GraphTensor(made.rows)
+
+
+def _stack(values: list[Any], kinds: set[type]) -> Tensor:
     if any(issubclass(kind, (str, Text, bytes, NoneType)) for kind in kinds):
         raise TypeError("strings and None do not stack")
     if any(issubclass(kind, Tensor) or hasattr(kind, "__tensor__") for kind in kinds):

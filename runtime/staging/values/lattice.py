@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
@@ -28,6 +29,7 @@ from autograph.backend import (
     fields_in,
     fill,
     is_container,
+    is_list,
     is_record,
     merged_keys,
 )
@@ -135,12 +137,16 @@ def as_outputs(spec: Spec, graph: Graph) -> Spec:
     return spec
 
 
-def all_parts_widened(names: Sequence[str], before: Sequence[Spec], after: Sequence[Spec]) -> list[Spec]:
+def all_parts_widened(
+    names: Sequence[str], before: Sequence[Spec], after: Sequence[Spec], spreads: bool
+) -> list[Spec]:
     """`all_items_widened` of the variables with these names; the same part of the elements of a list, such as `xs[0].v`
-    and `xs[1].v`, counts as the items of one."""
-    made = list(map(all_items_widened, before, after))
+    and `xs[1].v`, counts as the items of one. Unless it is known that the change `spreads`, only in lists of lists of
+    many numbers, such as boards and grids."""
+    made = [all_items_widened(old, new, 0 if spreads else _LARGE_TABLE)
+            for old, new in zip(before, after, strict=True)]
     groups: dict[str, list[int]] = {}
-    for k, name in enumerate(names):
+    for k, name in enumerate(names if spreads else ()):
         if "[" in name:
             groups.setdefault(_SUBSCRIPT.sub("[]", name), []).append(k)
     for places in groups.values():
@@ -148,18 +154,38 @@ def all_parts_widened(names: Sequence[str], before: Sequence[Spec], after: Seque
     return made
 
 
+_LARGE_TABLE: Final = 64
 _SUBSCRIPT: Final = re.compile(r"\[\d+\]")
 
 
-def all_items_widened(before: Spec, after: Spec) -> Spec:
-    """`after` with all numbers in a list or tuple widened to tensors, if some of them became tensors since `before`:
-    otherwise later iterations would widen their neighbours one by one."""
+def all_items_widened(before: Spec, after: Spec, most: int = 0) -> Spec:
+    """`after` with all numbers in a list or tuple, or in a list of lists, widened to tensors, if some of them became
+    tensors since `before`: otherwise later iterations would widen their neighbours one by one. `most`: if it is given,
+    only in lists of lists of more numbers."""
     if not (isinstance(before, Nested) and isinstance(after, Nested) and before.alike(after)):
         return after
-    children = list(map(all_items_widened, before.children, after.children))
+    children = [all_items_widened(old, new, most) for old, new in zip(before.children, after.children, strict=True)]
     if isinstance(after.like, (*LISTS, tuple)):
-        _widen_all(before.children, children, range(len(children)))
+        old_items, items = _items_of_rows(before.children), _items_of_rows(children)
+        if items and len(items) == len(old_items):
+            if len(items) > most:
+                _widen_all(old_items, items, range(len(items)))
+                rest = iter(items)
+                children = [dataclasses.replace(row, children=tuple(itertools.islice(rest, len(row.children))))
+                            for row in children if isinstance(row, Nested)]
+        elif not most:
+            _widen_all(before.children, children, range(len(children)))
     return dataclasses.replace(after, children=tuple(children))
+
+
+def _items_of_rows(rows: Sequence[Spec]) -> list[Spec]:
+    """The items of some lists of Python; empty if these are other values."""
+    items: list[Spec] = []
+    for row in rows:
+        if not (isinstance(row, Nested) and is_list(row.like)):
+            return []
+        items += row.children
+    return items
 
 
 def _widen_all(before: Sequence[Spec], specs: list[Spec], places: Sequence[int]) -> None:
