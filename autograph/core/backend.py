@@ -178,6 +178,10 @@ class RolledLoop(Protocol):
 
     items: Any
     """What the staged `for` runs over; None for a `while`."""
+    ops: int
+    """How many ops unrolling the loop would trace, estimated by `is_worth`; 0 before that."""
+    expected: int
+    """The same, estimated by an earlier attempt to roll the loop; 0 if there was none."""
 
     def has_traced(self) -> bool:
         """Whether the loop has added anything to the graph since it began."""

@@ -251,17 +251,20 @@ class _For:
         if attempt.before is not None:  # all has been undone
             items, done = self.items(), 1
             going = self.iterate(next(items))
-        return self.rest(items, going, done)
+        return self.rest(items, going, done, attempt.loop.ops)
 
-    def rest(self, items: Iterator[Any], going: Any, first: int | None = None) -> None:
+    def rest(self, items: Iterator[Any], going: Any, first: int | None = None, ops: int = 0) -> None:
         """Run the rest of the loop. `first`: the number of iterations that have run, if the rest may be rolled; often
-        only the first iteration assigns other types than it finds, as in `total = 0`."""
+        only the first iteration assigns other types than it finds, as in `total = 0`. `ops`: how many ops unrolling it
+        would trace."""
         stager, items = staging_backend(going), watched(items, self.body, self.backend)
         if stager is not None:
             assert self.test is not None
             unroll(stager, items, self.body, self.test, self.state)
         elif going:
             attempt = None if first is None else self.attempt(first)
+            if attempt is not None:
+                attempt.loop.expected = ops
             if attempt is None or not self.roll(attempt):
                 run_plainly(items, self.body, self.test, self.state)
 

@@ -79,7 +79,7 @@ class RolledLoop:
         self.mark = checkpoint()
         trials.is_watched = True
         self.acts = trials.acts
-        self.ops = 0
+        self.ops = self.expected = 0
 
     def has_traced(self) -> bool:
         """Whether the loop has added ops to the graph since it began."""
@@ -134,13 +134,14 @@ class RolledLoop:
             raise TrialFailed("it computes what Python knows")
         if out is None:
             raise TrialFailed("each iteration raises")
+        keeps_shapes = max(self.ops, self.expected) <= MANY_OPS
         lengthened = iter(_lengthened(body, sum(len(list(leaf_types(spec))) for spec in specs)))
         for value, after, end, name in zip(init, specs, out, names, strict=True):
             before, grows = describe(value), any([next(lengthened) for _ in leaf_types(after)])
             if isinstance(after, Optional) and after.none and not isinstance(before, Optional) and not isinstance(
                     end, Optional):
                 raise TrialFailed(f"{name!r} is None before the loop only")
-            if self.ops <= MANY_OPS and (_loses_shape(before, after) or (grows and _is_growing(before, after))):
+            if keeps_shapes and (_loses_shape(before, after) or (grows and _is_growing(before, after))):
                 raise TrialFailed(f"{name!r} is {text(before)} before the loop and {text(after)} after it")
 
     def results(

@@ -383,6 +383,26 @@ def test_a_list_that_grows_keeps_its_length_where_that_is_cheap() -> None:
     assert check(f, ONE, rolled=False)[3] == 60
 
 
+def test_a_long_loop_beside_a_growing_list_that_python_ran_before() -> None:
+    def f(x: Any) -> Any:
+        scale: Any = [[[2]]]
+        found: Any = []
+        for k in (0, 1, 2, 3, 4):
+            found = []
+            for i in range(60):
+                value = scale[0][0][0]
+                for j in range(8):
+                    value = (value * 7 + i) % (101 + j) + (value // 3 + i * 2) % (57 + j) + (value % 5 + j) // 2
+                found.append(value)
+            if k == 3:
+                scale = [[[x]]]
+        return found
+
+    traced = rt.function(f)
+    assert rt.nest.map_structure(int, traced(rt.constant(5))) == f(5)
+    assert sum(1 for _ in traced.concrete_functions[0].graph.walk()) < 2000
+
+
 def test_a_shape_that_changes_stays_known() -> None:
     def f(x: Any) -> Any:
         for i in range(40):
