@@ -181,7 +181,7 @@ def test_an_entry_that_cannot_be_read(
 
 HOMELESS = """
     import os
-    import numpy  # which CPython 3.13.0 cannot import without a working directory
+    import numpy, safetensors  # which CPython 3.13.0 cannot import without a working directory
     os.rmdir(os.getcwd())
     import autograph as ag, runtime as rt
     import linecache
