@@ -203,7 +203,7 @@ class in_body(AbstractContextManager["in_body"]):
 
     def note_results(self, values: Any) -> None:
         """Called with the values that the body returns."""
-        found = {place: x for place, x in _leaves(values, ()) if x.memory}
+        found = {place: x for place, x in _leaves(values, ()) if x.memory} if _have_memory(values) else {}
         for place, memories in self.leaving.memories_after({place: x.memory for place, x in found.items()}).items():
             found[place].memory = memories
 
@@ -216,26 +216,45 @@ class in_body(AbstractContextManager["in_body"]):
         self.graph.written = tuple(dict.fromkeys(memory for memory in self.written if not memory.is_over))
 
 
+def _have_memory(values: Any) -> bool:
+    """Whether a graph tensor in a value has memory. Each object is looked at once: there may be very many paths through
+    objects that lead to each other."""
+    seen: dict[int, Any] = {}
+    waiting = [values]
+    while waiting:
+        value = waiting.pop()
+        if issubclass(type(value), GraphTensor):
+            if value.memory:
+                return True
+        elif id(value) not in seen:
+            seen[id(value)] = value
+            waiting += [part for _, part in _parts(value)]
+    return False
+
+
 def _leaves(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], GraphTensor]]:
     """The graph tensors in a value, each with its path."""
-    parts: Iterable[tuple[Any, Any]] = ()
-    kind = type(value)  # `isinstance` would run code of proxies
-    if issubclass(kind, GraphTensor):
+    if issubclass(type(value), GraphTensor):
         yield place, value
-    elif len(place) > _DEEPEST or issubclass(kind, (int, float, str, Text)):
-        pass
-    elif issubclass(kind, (*LISTS, tuple)):
-        parts = enumerate(next(each for each in (*LISTS, tuple) if issubclass(kind, each)).__iter__(value))
-    elif issubclass(kind, dict):
-        parts = dict.items(value)
-    elif hasattr(kind, "__leaves__"):
-        parts = enumerate(value.__leaves__())
-    elif hasattr(kind, "presence"):  # a value that may be unbound
-        parts = [("content", value.content)]
-    elif (names := fields_of(value)) is not None:
-        parts = [(name, getattr(value, name)) for name in names]
-    for key, part in parts:
-        yield from _leaves(part, (*place, key))
+    elif len(place) <= _DEEPEST:
+        for key, part in _parts(value):
+            yield from _leaves(part, (*place, key))
+
+
+def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
+    """The parts of a value that is no graph tensor."""
+    kind = type(value)  # `isinstance` would run code of proxies
+    if issubclass(kind, (int, float, str, Text)):
+        return ()
+    if issubclass(kind, (*LISTS, tuple)):
+        return enumerate(next(each for each in (*LISTS, tuple) if issubclass(kind, each)).__iter__(value))
+    if issubclass(kind, dict):
+        return dict.items(value)
+    if hasattr(kind, "__leaves__"):
+        return enumerate(value.__leaves__())
+    if hasattr(kind, "presence"):  # a value that may be unbound
+        return [("content", value.content)]
+    return [(name, getattr(value, name)) for name in fields_of(value) or ()]
 
 
 _DEEPEST: Final = 16  # a list may contain itself

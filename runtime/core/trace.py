@@ -325,7 +325,7 @@ def set_outputs(graph: Graph, outputs: Iterable[Any]) -> None:
     try:
         graph.outputs = [capture(graph, x) for x in outputs]
     except InaccessibleTensorError as error:
-        locate(error, error.made)
+        locate(error, error.made or user_position())
         raise
     graph.executable = None
 

@@ -24,6 +24,7 @@ from runtime.staging.values.list import StagedList
 from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.references import Reference
+from runtime.staging.values.select import Select
 from runtime.staging.values.set import StagedSet
 from runtime.staging.values.strings import is_part_of_text
 from runtime.staging.values.truthiness import truth
@@ -43,6 +44,8 @@ def contains(container: Any, value: Any) -> Any:
     container = view_of(readable(container))
     if isinstance(container, (StagedDict, StagedSet, View)):
         return container.contains(value)
+    if isinstance(container, Select) and issubclass(type(container).__stands_for__, dict):
+        return container.__contains__(value)
     if isinstance(container, (dict, KeysView)):
         return dict_lookup.has_key(container, value)
     if isinstance(container, (ItemsView, ValuesView)):

@@ -173,15 +173,17 @@ def assigned_values(
     return values
 
 
-def _alternatives_in(value: Any, inside: frozenset[int] = frozenset()) -> Iterator[Any]:
-    """The alternatives of Selects in a value; `inside`: the ids of the enclosing containers, for cycles."""
+def _alternatives_in(value: Any, seen: dict[int, Any] | None = None) -> Iterator[Any]:
+    """The alternatives of Selects in a value. `seen`: the containers that have been searched, by id."""
+    seen = {} if seen is None else seen
     if isinstance(value, MaybeObject):
         value = value.content
     if isinstance(value, Select):
         yield from alternatives_of(value)[0]
-    elif (isinstance(value, tuple) or is_container(value)) and id(value) not in inside:
+    elif (isinstance(value, tuple) or is_container(value)) and id(value) not in seen:
+        seen[id(value)] = value
         for _, part in parts_in(value):
-            yield from _alternatives_in(part, inside | {id(value)})
+            yield from _alternatives_in(part, seen)
 
 
 class Point:

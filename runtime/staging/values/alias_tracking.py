@@ -161,7 +161,8 @@ def changes_of(value: Any) -> Changes:
 
 def changes_in(value: Any) -> dict[int, Changes]:
     """By id, the containers in a value, with a watcher for changes to each."""
-    return {id(container): Changes([container]) for container in contents_of(value).values()}
+    containers = {id(container): container for container in contents_of(value).values()}
+    return {key: Changes([container]) for key, container in containers.items()}
 
 
 def note_changed(containers: Iterable[Any]) -> None:

@@ -206,29 +206,32 @@ def chosen_cells(value: Select) -> Sequence[Any]:
     return one_of if all(map(is_cell, one_of)) else ()
 
 
-def cells_in(value: Any, inside: frozenset[int] = frozenset()) -> Iterator[Any]:
-    """The containers in `value`, including alternatives of Selects; `inside`: the ids of the enclosing ones, for
-    cycles."""
+def cells_in(value: Any, seen: dict[int, Any] | None = None) -> Iterator[Any]:
+    """The containers in `value`, including alternatives of Selects, each once. `seen`: those found so far, by id."""
+    seen = {} if seen is None else seen
     if issubclass(type(value), MaybeObject):
         value = value.content
-    if issubclass(type(value), (Tensor, int, float, str, Text)) or value is None or id(value) in inside:
+    if issubclass(type(value), (Tensor, int, float, str, Text)) or value is None or id(value) in seen:
         return
+    seen[id(value)] = value
     if is_cell(value):
         yield value
     parts = alternatives_of(value)[0] if isinstance(value, Select) else [part for _, part in parts_in(value)]
     for part in parts:
-        yield from cells_in(part, inside | {id(value)})
+        yield from cells_in(part, seen)
 
 
-def chooses(value: Any, inside: frozenset[int] = frozenset()) -> bool:
-    """Whether a value contains a Select of containers; `inside`: the ids of the enclosing ones."""
+def chooses(value: Any, seen: dict[int, Any] | None = None) -> bool:
+    """Whether a value contains a Select of containers. `seen`: what has been searched, by id."""
+    seen = {} if seen is None else seen
     if isinstance(value, MaybeObject):
         value = value.content
     if isinstance(value, Select):
         return bool(chosen_cells(value))
-    if not (isinstance(value, tuple) or is_container(value)) or id(value) in inside:
+    if not (isinstance(value, tuple) or is_container(value)) or id(value) in seen:
         return False
-    return any(chooses(part, inside | {id(value)}) for _, part in parts_in(value))
+    seen[id(value)] = value
+    return any(chooses(part, seen) for _, part in parts_in(value))
 
 
 def joined(

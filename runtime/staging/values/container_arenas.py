@@ -42,6 +42,7 @@ from runtime.staging.values.element_structures import structure_by_value
 from runtime.staging.values.iterables import Counted, Unusable, view_of
 from runtime.staging.values.list import unview
 from runtime.staging.values.list_specs import is_container_reference, is_container_spec
+from runtime.staging.values.nesting import AS_OBJECTS
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.references import References, number_of_place
 from runtime.staging.values.select import choose
@@ -88,7 +89,7 @@ class ContainerArena:
         place = view_of(self.store).length if self.store else convert_to_tensor(0)
         self._settle_keys(content)
         if not self.store:
-            structure = structure_by_value(content, rows=type(content) is list)
+            structure = self._structure_of(content)
             refill(self.store, StagedRecords.from_items(
                 [content], structure, types_of(structure, content)).owner)
         else:
@@ -96,6 +97,16 @@ class ContainerArena:
             view = view_of(self.store)
             (view.append if self._follows_elements else view.append_unrecorded)(content)
         return self.kind(place)
+
+    def _structure_of(self, content: Any) -> Any:
+        try:
+            return structure_by_value(content, rows=type(content) is list)
+        except StagingError:
+            raise
+        except (TypeError, ValueError):
+            raise staging_error(
+                f"a {self.name} to which staged code refers by several names has items of several types or structures",
+                AS_OBJECTS) from None
 
     def at(self, index: Any) -> Any:
         """The container with that index."""

@@ -14,7 +14,7 @@ from runtime.staging.values.specs import Custom, Nested, Optional, Spec
 
 __all__ = ["AS_OBJECTS", "check_nesting", "is_other_tuple"]
 
-_MOST: Final = 8
+_MOST: Final = 7  # of two levels of pairs in a pair: another level takes several times as long to trace
 AS_OBJECTS: Final = ("Make a class in place of these, whose objects have the parts as attributes, None where"
                      " there is none: objects may refer to others of their class.")
 """What to do where containers would be nested to a depth that only the graph knows."""

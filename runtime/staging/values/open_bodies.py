@@ -23,7 +23,8 @@ from autograph.backend import (
     same_parts,
     was_before,
 )
-from runtime.core.positions import Position
+from runtime.core.object_mode import want_references
+from runtime.core.positions import Position, staging_error
 from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.waiting_operands import Moment, now
 from runtime.staging.values.list import StagedItems, is_staged_list
@@ -518,19 +519,40 @@ def restore_elements(known: KnownElements) -> None:
             fill(container, parts)
 
 
-def contents_of(
-    value: Any, place: tuple[Any, ...] = (), inside: frozenset[int] = frozenset()
-) -> dict[tuple[Any, ...], Any]:
-    """The lists, dicts, objects with fields, and staged lists in `value`, by position; `inside`: the ids of the
-    enclosing ones, for cycles."""
+def contents_of(value: Any) -> dict[tuple[Any, ...], Any]:
+    """The lists, dicts, objects with fields, and staged lists in `value`, by position. StagingError if objects lead to
+    each other in too many ways."""
+    found: dict[tuple[Any, ...], Any] = {}
+    _add_contents(found, value, (), frozenset(), {})
+    return found
+
+
+def _add_contents(
+    found: dict[tuple[Any, ...], Any], value: Any, place: tuple[Any, ...], inside: frozenset[int],
+    parts: dict[int, list[tuple[Any, Any]]],
+) -> None:
+    """`contents_of` a value at a place. `inside`: the ids of the enclosing containers, for cycles; `parts`: by id, those
+    of all containers found."""
     if issubclass(type(value), MaybeObject):
         value = value.content
     if is_leaf(value) or id(value) in inside:
-        return {}
-    found = {place: value} if is_container(value) else {}
-    for key, part in objects_in(value):
-        found |= contents_of(part, (*place, key), inside | {id(value)})
-    return found
+        return
+    inside |= {id(value)}
+    parts[id(value)] = own = objects_in(value)
+    if is_container(value):
+        found[place] = value
+        if not len(found) % _PLACES and len(found) > _WAYS * sum(map(len, parts.values())):
+            want_references(of_containers=True)
+            raise staging_error(
+                f"objects are part of the state of a statement here that lead to each other in {len(found)} ways or"
+                " more, by attributes and lists in them",
+                "Keep such objects in one list, and in other lists and attributes their indices there.")
+    for key, part in own:
+        _add_contents(found, part, (*place, key), inside, parts)
+
+
+_PLACES: Final = 2048  # their number is checked each time that there are so many more
+_WAYS: Final = 64  # most positions for each part of a container; a list that has one object many times has few
 
 
 def _contents(value: Any) -> tuple[Any, ...]:

@@ -101,7 +101,8 @@ class StagedRecords(StagedSequence):
             error = StagingError(
                 f"an element of another structure than the others of this list: {what}",
                 remedy=AS_OBJECTS if is_tuple else
-                "Give all elements of a list that changes in staged code one structure.")
+                "Give all elements of a list that changes in staged code one structure." + (
+                    f" For those that nest: {AS_OBJECTS}" if isinstance(x, (list, dict)) else ""))
             locate(error, user_position())
             raise error from None
         return columns_of(self.structure, leaves, types)

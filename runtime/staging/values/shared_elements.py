@@ -126,7 +126,7 @@ def owners_in(values: Iterable[Any]) -> dict[int, list[Any]]:
     """By id, the containers of Python in these values that have elements of staged lists, with those."""
     found = {}
     for value in values if bodies_open() else ():
-        for container in contents_of(value).values():
+        for container in {id(x): x for x in contents_of(value).values()}.values():
             if not has_staged_items(container):
                 owners = [e.owner for part in containers_in([container]).values() if part is not container
                           for e in elements_with(part) if not e.is_taken]

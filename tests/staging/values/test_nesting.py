@@ -49,6 +49,38 @@ def of_none(weights):
     return heap[0][0]
 
 
+def of_nones_in_pairs(weights):
+    heap = []
+    for number in range(len(weights)):
+        heapq.heappush(heap, (weights[number], number, None))
+    number = len(weights)
+    while len(heap) > 1:
+        one, other = heapq.heappop(heap), heapq.heappop(heap)
+        heapq.heappush(heap, (one[0] + other[0], number, (one[2], other[2])))
+        number += 1
+    return heap[0][0]
+
+
+def of_lists(weights):
+    heap = [[weight, number, None, None] for number, weight in enumerate(weights)]
+    heapq.heapify(heap)
+    number = len(heap)
+    while len(heap) > 1:
+        one, other = heapq.heappop(heap), heapq.heappop(heap)
+        heapq.heappush(heap, [one[0] + other[0], number, one, other])
+        number += 1
+    return heap[0][0]
+
+
+def of_sorted_lists(weights):
+    trees = [[weight, [number]] for number, weight in enumerate(weights)]
+    while len(trees) > 1:
+        trees.sort()
+        one, other = trees[0], trees[1]
+        trees = trees[2:] + [[one[0] + other[0], [one, other]]]
+    return trees[0][0]
+
+
 def tree(depth):
     return None if depth == 0 else (tree(depth - 1), tree(depth - 1))
 
@@ -76,6 +108,9 @@ def pairs(values):
     (of_numbers, [5, 9, 12, 13, 16, 45], "it has a tuple where these have none, or one of another length"),
     (of_tuples, [5, 9, 12, 13], "it has a tuple where these have none, or one of another length"),
     (of_none, [5, 9, 12, 13], "each iteration of this loop puts the tuples that it has made into others, to a depth"),
+    (of_nones_in_pairs, [5, 9, 12, 13], "each iteration of this loop puts the tuples that it has made into others"),
+    (of_lists, [5, 9, 12, 13], "an element of another structure than the others of this list"),
+    (of_sorted_lists, [5, 9, 12, 13], "an element of another structure than the others of this list"),
     (dicts, 4, "each call of 'dicts', which calls itself, puts the dicts that it has made into others, to a depth"),
     (pairs, [1, 2], "each iteration of this loop links one more tuple to those before"),
     (of_depth, 4, "each call of 'tree', which calls itself, puts the tuples that it has made into others, to a depth"),

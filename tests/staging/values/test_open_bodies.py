@@ -1,12 +1,15 @@
 """Elements of lists and dicts of the graph that the body of a later statement changes: the lists change with them."""
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import runtime as rt
+from runtime.staging.values.cell_join import cells_in
+from runtime.staging.values.open_bodies import contents_of
 from tests.plain_values import check_places, check_sizes, executors
 
 
@@ -323,3 +326,22 @@ def test_a_loop_by_name_changes_an_element() -> None:
 
     with pytest.raises(rt.errors.StagingError):
         rt.function(f)(rt.constant(3))
+
+
+@dataclasses.dataclass(eq=False)
+class Place:
+    others: list[Any]
+
+
+def test_objects_that_lead_to_each_other_in_very_many_ways_are_an_error() -> None:
+    places = [Place([]) for _ in range(20)]
+    for place in places:
+        place.others = [other for other in places if other is not place]
+    with pytest.raises(rt.errors.StagingError, match=r"lead to each other in \d+ ways(?s:.)*Keep such objects in one"):
+        contents_of(places)
+    assert len([*cells_in(places)]) == 1 + 2 * len(places)
+
+
+def test_one_object_has_each_of_its_positions() -> None:
+    place = Place([])
+    assert len(contents_of([place] * 3000)) == 6001
