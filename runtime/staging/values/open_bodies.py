@@ -531,8 +531,8 @@ def _add_contents(
     found: dict[tuple[Any, ...], Any], value: Any, place: tuple[Any, ...], inside: frozenset[int],
     parts: dict[int, list[tuple[Any, Any]]],
 ) -> None:
-    """`contents_of` a value at a place. `inside`: the ids of the enclosing containers, for cycles; `parts`: by id, those
-    of all containers found."""
+    """`contents_of` a value at a place. `inside`: the ids of the enclosing containers, for cycles; `parts`: those of
+    all containers found, by id."""
     if issubclass(type(value), MaybeObject):
         value = value.content
     if is_leaf(value) or id(value) in inside:
