@@ -446,6 +446,9 @@ def of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callab
     def called(*args: Any, **kwargs: Any) -> Any:
         if any([isinstance(arg, Reference) for arg in args]):
             return _of_references(fn, replacement, args, kwargs)
+        if fn in _ITERATE and (len(args) == 1 or fn not in (builtins.min, builtins.max)):
+            args = tuple([arg.__iterated__() if isinstance(arg, Select) and hasattr(type(arg), "__iterated__") else arg
+                          for arg in args])
         if not any(type(arg) is MaybeObject for arg in args):
             if fn in _OF_ANY_ORDER:
                 args = tuple([arg.in_any_order() if isinstance(arg, StagedSet) else arg for arg in args])
@@ -472,6 +475,11 @@ _METHODS: Final[Mapping[Any, str]] = {
     builtins.complex: "__complex__", builtins.round: "__round__", builtins.divmod: "__divmod__",
     builtins.pow: "__pow__", builtins.reversed: "__reversed__", builtins.next: "__next__"}
 """The special methods of an object that builtins call."""
+_ITERATE: Final = frozenset({
+    builtins.min, builtins.max, builtins.sum, builtins.any, builtins.all, builtins.enumerate, builtins.zip,
+    builtins.map, builtins.filter, builtins.reversed, builtins.sorted, builtins.iter, builtins.list, builtins.tuple,
+    functools.reduce, builtins.set, builtins.frozenset, collections.deque})
+"""Functions that iterate over their arguments."""
 _OF_ANY_ORDER: Final = frozenset({
     builtins.sorted, builtins.min, builtins.max, builtins.sum, builtins.any, builtins.all})
 """Functions whose result does not depend on the order of a set's items."""

@@ -402,13 +402,21 @@ def extremes(n):
             [k for k in map(str.upper, ["q"])], any(k == "c" for k in chosen), max(of_branch, key=of_branch.get))
 
 
+def with_the_same_keys(n):
+    chosen = [{1: 1, 2: 2}, {1: 5, 2: 4}, {1: 0, 2: 3}][n]
+    first, second = chosen.keys()
+    return (list(enumerate(chosen)), list(zip(chosen, "ab", strict=True)), list(map(str, chosen)), sum(chosen),
+            {**chosen}, tuple(chosen), [*reversed(chosen)], list(filter(lambda k: k > 1, chosen)), first, second,
+            any(k > chosen[k] for k in chosen), max(chosen, key=chosen.get), {*chosen}, 2 in chosen, next(iter(chosen)))
+
+
 def in_order(n):
     texts, sets, tuples = [["b", "a"], ["c"], []], [{"b", "a"}, {"c"}, set()], [("b", "a"), ("c",), ()]
     return sorted(texts[n]), sorted(sets[n], reverse=True), sorted(tuples[n]), sorted(texts[n], key=lambda text: text)
 
 
 @executors
-@pytest.mark.parametrize("fn", [displays, extremes, in_order])
+@pytest.mark.parametrize("fn", [displays, extremes, in_order, with_the_same_keys])
 def test_functions_and_displays_iterate_over_one_of_several_dicts(fn: Callable[..., Any], executor: str) -> None:
     staged = rt.function(fn, executor=executor)
     for n in range(3):
