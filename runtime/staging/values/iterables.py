@@ -421,7 +421,7 @@ class _Stack(NamedTuple):
 
 class _Stacks(threading.local):
     made: Mapping[tuple[int, ...], _Stack] = {}
-    """By the ids of the values: the last stacks, for which each read of a list at a tensor's index asks."""
+    """By the ids of the values: the last stacks of tensors, for which each read of a list at a tensor's index asks."""
 
 
 _stacks: Final = of_trace(_Stacks())
@@ -430,9 +430,8 @@ _stacks: Final = of_trace(_Stacks())
 def stacked(values: list[Any]) -> Tensor:
     """Numbers or tensors as the rows of a tensor, weak if all are Python numbers. TypeError for text and None."""
     kinds = set(map(type, values))  # of many values there are few
-    graph = current_graph()
-    if len(values) <= _FEW or graph is None or not kinds <= _NEVER_CHANGE or any(
-            [type(x) is GraphTensor and bool(x.memory) for x in values]):
+    graph = current_graph() if GraphTensor in kinds and len(values) > _FEW else None
+    if graph is None or not kinds <= _NEVER_CHANGE or any([type(x) is GraphTensor and x.memory for x in values]):
         return _stack(values, kinds)
     key = tuple(map(id, values))
     made = _stacks.made.get(key)
