@@ -523,8 +523,10 @@ def staged(
             before.take_back()
             wanted.make(wanted.values)
             tried.clear()
-            before_remake, all_found = all_found, []
-            names = _places_of(tuple(dict.fromkeys((*own, *before_remake))), backend, functions, roots)
+            table = storage_of([*wanted.values])  # which the body is about to change
+            names = _places_of(tuple(dict.fromkeys((*own, *all_found))), backend, functions, roots)
+            all_found = [] if table is None else [variables.root(table, "table")]
+            names = tuple(dict.fromkeys((*names, *all_found)))
             continue
         else:
             statement.learn(all_found, roots)

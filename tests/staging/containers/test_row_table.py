@@ -14,7 +14,7 @@ import pytest
 from traced_once import on
 
 import runtime as rt
-from runtime.staging.control import cond
+from runtime.staging.control import cond, loops
 from tests.plain_values import check_places
 
 EXECUTORS = ("numpy", "native")
@@ -553,3 +553,24 @@ def test_rows_of_a_table_are_no_state_of_their_own(monkeypatch: pytest.MonkeyPat
     rt.function(common_subsequence)(rt.constant(3))
     with_rows = [k for k, size in enumerate(states) if size > 2]
     assert len(states) <= 14 and (not with_rows or max(with_rows) <= 3), states
+
+
+def test_a_table_that_a_method_makes_of_rows_is_state_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Board:
+        def __init__(self) -> None:
+            self.cells = [[0] * 4 for _ in range(3)]
+
+        def put(self, row: Any, column: Any) -> None:
+            self.cells[row][column] += 1
+
+    def f(places: Any) -> Any:
+        board = Board()
+        for place in places:
+            board.put(place % 3, place % 4)
+        return board.cells
+
+    traces, trace = [], loops._Loop._trace
+    monkeypatch.setattr(loops._Loop, "_trace", lambda *args: traces.append(1) or trace(*args))
+    places = [5, 2, 11, 5]
+    assert rt.nest.map_structure(int, rt.function(f)(rt.constant(places))) == f(places)
+    assert len(traces) == 2  # the first one ends where the rows become a table
