@@ -182,6 +182,8 @@ class RolledLoop(Protocol):
     """How many ops unrolling the loop would trace, estimated by `is_worth`; 0 before that."""
     expected: int
     """The same, estimated by an earlier attempt to roll the loop; 0 if there was none."""
+    changed: Mapping[str, Any]
+    """By the names of the state: what the iterations that ran in Python before the attempt have assigned."""
 
     def has_traced(self) -> bool:
         """Whether the loop has added anything to the graph since it began."""

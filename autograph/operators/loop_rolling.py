@@ -95,6 +95,9 @@ class _Attempt:
         """Undo the effects of the loop, and stage it; returns False if that fails, after undoing everything again."""
         if self.before is None:
             return False
+        state = self.before.state
+        self.loop.changed = {name: now for name, old, now in zip(
+            state.in_order, self.before.values, state.read()) if now is not old}
         self._undo()
         rolls = self.loop.attempt(self._stage_same, self.code) is None
         _known.rolls[self.key] = rolls

@@ -110,6 +110,8 @@ class _Loop:
         self.leaving = Leaving()
         self.key = body_fn.filename, body_fn.lineno, tuple(self.names)
         self.specs = with_invariants(self.specs, self.init, self.names, options.get("shape_invariants"))
+        if (trial := options.get("rolled")) is not None:
+            self.specs = trial.guessed(self.specs, self.names)
 
     def _start(self, i: int) -> Spec:
         refuse_cycles(followed(self.init[i]))

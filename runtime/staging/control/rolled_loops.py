@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import CodeType
 from typing import Any, Final
@@ -42,6 +42,7 @@ from runtime.staging.values.lattice import (
     describe,
     leaf_types,
     text,
+    with_numbers_of,
 )
 from runtime.staging.values.lazy_iterables import StagedEnumerate, StagedProduct, StagedZip
 from runtime.staging.values.strings import characters
@@ -80,6 +81,7 @@ class RolledLoop:
         trials.is_watched = True
         self.acts = trials.acts
         self.ops = self.expected = 0
+        self.changed: Mapping[str, Any] = {}
 
     def has_traced(self) -> bool:
         """Whether the loop has added ops to the graph since it began."""
@@ -123,6 +125,12 @@ class RolledLoop:
     def leaks(self, stores: Sequence[Store]) -> bool:
         """Whether a value that the staged loop stores in an object would escape from the graph with it."""
         return trials.leaks is not None and trials.leaks(stores)
+
+    def guessed(self, specs: Sequence[Spec], names: Sequence[str]) -> list[Spec]:
+        """The specs with which the loop starts, given those of the values before it: with what the first iterations,
+        which ran in Python, have shown to change."""
+        return [with_numbers_of(spec, self.changed[name]) if name in self.changed else spec
+                for spec, name in zip(specs, names, strict=True)]
 
     def check(
         self, body: Graph, init: Sequence[Any], specs: Sequence[Spec], out: Sequence[Spec] | None,

@@ -88,7 +88,7 @@ __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
     "all_parts_widened", "as_loop_state", "as_outputs", "describe", "join", "kind_text", "leaf_types", "parts_of",
     "remedy_for_containers", "shared", "targets", "text", "type_of",
-    "value_of", "with_staged_lists",
+    "value_of", "with_numbers_of", "with_staged_lists",
 ]
 
 
@@ -197,6 +197,25 @@ def _widen_all(before: Sequence[Spec], specs: list[Spec], places: Sequence[int])
         if isinstance(spec, Static) and type(spec.value) in wider:
             with contextlib.suppress(Conflict):
                 specs[k] = join(wider[type(spec.value)], spec)
+
+
+def with_numbers_of(spec: Spec, value: Any) -> Spec:
+    """The spec of a variable that may also be of the types of `value`, if that consists of numbers and tensors; else
+    `spec`."""
+    other = _as_leaves(describe(value, {}))
+    if spec == other or not _is_of_leaves(other):
+        return spec
+    with contextlib.suppress(Conflict):
+        return join(spec, other)
+    return spec
+
+
+def _is_of_leaves(spec: Spec) -> bool:
+    if isinstance(spec, Optional):
+        return _is_of_leaves(spec.child)
+    if isinstance(spec, Nested) and isinstance(spec.like, tuple):
+        return all(map(_is_of_leaves, spec.children))
+    return isinstance(spec, Leaf)
 
 
 def leaf_types(spec: Spec, name: str = "") -> Iterator[tuple[Type, str]]:

@@ -40,6 +40,9 @@ class TrialFailed(StagingError):
 class Trial(Protocol):
     """A loop under trial."""
 
+    def guessed(self, specs: Sequence[Any], names: Sequence[str]) -> list[Any]:
+        """The specs with which it starts, given those of the values before it."""
+
     def check(
         self, body: Graph, init: Sequence[Any], specs: Sequence[Any], out: Sequence[Any] | None, names: Sequence[str]
     ) -> None:

@@ -17,7 +17,7 @@ from traced_once import on_both
 
 import autograph as ag
 import runtime as rt
-from runtime.staging.control import rolled_loops, unrolled_loops
+from runtime.staging.control import loops, rolled_loops, unrolled_loops
 
 ONE = rt.constant(1.0)
 
@@ -127,6 +127,25 @@ def test_an_integer_beyond_64_bits_stays_exact() -> None:
         return x, big == 3 ** 120
 
     assert f(ONE)[1]
+
+
+def test_what_the_first_iteration_changes_is_in_the_graph_from_the_first_trace_on(monkeypatch: Any) -> None:
+    def f(x: Any) -> Any:
+        steps, seen = 0, (0, x)
+        for i in range(200):
+            x = x * 3 % 101
+            steps += 2
+            if x == 50:
+                seen = i, x
+            if x > 98:
+                return steps, i, seen
+        return -1, steps, seen
+
+    traces, trace = [], loops._Loop._trace
+    monkeypatch.setattr(loops._Loop, "_trace", lambda *args: traces.append(1) or trace(*args))
+    for x in 7, 50, 0:
+        assert rt.nest.map_structure(int, rt.function(f)(rt.constant(x))) == f(x)
+        assert traces.pop() and not traces
 
 
 def test_while_on_python_values() -> None:
