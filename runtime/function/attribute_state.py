@@ -40,6 +40,7 @@ from autograph.backend import (
 )
 from runtime.core.tensor import GraphTensor
 from runtime.core.text import Text
+from runtime.core.trace import current_graph
 from runtime.function.argument_structure import decomposing
 from runtime.function.escaped_tensors import ATOMS
 from runtime.function.grown_lists import LENGTHS, Appended, GrownList, appended, as_grown, extend
@@ -282,14 +283,19 @@ class AttributeStates:
         self._lock = threading.Lock()
 
     def computed(
-        self, compute: Callable[..., Any], in_trace: Callable[[Exception], bool], call: Call, *others: Any
+        self, compute: Callable[..., Any], inline: Callable[..., Any] | None, in_trace: Callable[[Exception], bool],
+        call: Call, *others: Any,
     ) -> Any:
         """The result of `compute(call, *others)`, where the contents of the places are an additional argument of the
-        call, and its trace may find more places. `in_trace`: whether an error occurred before anything was executed."""
+        call, and its trace may find more places. In a caller's trace a call with places is traced in place, by
+        `inline`: what Python knows of their contents must not come back to the caller as a tensor. `in_trace`: whether
+        an error occurred before anything was executed."""
         call.finds_attributes = True
         while True:
             state, extended = self._states.get(call.structure) if self._states else None, call
             places = None if state is None else state.places
+            if places is not None and inline is not None and current_graph() is not None:
+                return inline(call.args, call.kwargs)
             try:
                 if state is None or places is None:
                     result = compute(call, *others)
@@ -309,16 +315,19 @@ class AttributeStates:
                     raise
                 state.is_exact = True
                 continue
-            if state is not None and places is not None:
-                contents = extended.kwargs[ATTRIBUTES]
-                if extended.twins is not None:
-                    contents = {path: extended.twins.original(content) for path, content in contents.items()}
-                state.write(places, contents, extended.original_contents)
-            if extended.changed:
-                changed, before = zip(*extended.changed, strict=True)
-                self._add(call, [*(places or ()), *changed], extended.classes, before,
-                          None if places is None else state)
+            self._finish(call, extended, None if places is None else state, places or ())
             return result
+
+    def _finish(self, call: Call, extended: Call, state: AttributeState | None, places: Sequence[Place]) -> None:
+        """Store in the places what the call has left of its additional argument, and record those it has found."""
+        if state is not None:
+            contents = extended.kwargs[ATTRIBUTES]
+            if extended.twins is not None:
+                contents = {path: extended.twins.original(content) for path, content in contents.items()}
+            state.write(places, contents, extended.original_contents)
+        if extended.changed:
+            changed, before = zip(*extended.changed, strict=True)
+            self._add(call, [*places, *changed], extended.classes, before, state)
 
     def found(
         self, call: Call, places: Sequence[Place], changed: Sequence[tuple[Place, Any]], sets_up: bool,

@@ -22,7 +22,7 @@ from runtime.backends.executable import Called
 from runtime.core.array_mode import tracing_objects
 from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, locate
-from runtime.core.graph import COUNT, INSTEAD, Graph, Unrolled, loops
+from runtime.core.graph import COUNT, Graph, Unrolled, loops
 from runtime.core.positions import return_position, user_position
 from runtime.core.profiling import phase
 from runtime.core.pruning import prune as prune_graph
@@ -157,7 +157,7 @@ class Function(Called, Inspected):
             return self._bound(self.python_function)(*args, **kwargs)
         graph = current_graph()
         if graph is not None and (closes_over_graph_value(self.python_function) or (self.autograph and is_widening())):
-            return recursive(self.python_function, self._bound(self._converted))(*args, **kwargs)
+            return self._inlined(args, kwargs)
         if graph is None and (owner := self._sharing) is not None and self._instance is not None:
             return owner._call((self._instance(), *args), kwargs)
         self._clock[0] += 1
@@ -195,13 +195,19 @@ class Function(Called, Inspected):
         call = self._arguments(args, kwargs, twins=twins)
         call.finds_numbers = self._shares and not self._objects.has_all and current_graph() is None
         run = functools.partial(with_ranks_found, self)
-        return self._attributes.computed(run, raised.in_trace, call, args, kwargs)
+        inline = self._inlined if self.input_signature is None or not call.containers else None  # these are copies
+        return self._attributes.computed(run, inline, raised.in_trace, call, args, kwargs)
+
+    def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a call traced into its caller's graph."""
+        return recursive(self.python_function, self._bound(self._converted))(*args, **kwargs)
 
     def _computed(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         graph = current_graph()
         concrete = self._concrete_for(call, graph)
         if concrete is None:
-            return recursive(self.python_function, self._bound(self._converted))(*args, **kwargs)
+            is_as_passed = self.input_signature is None or bool(call.containers)
+            return self._inlined(args, kwargs) if is_as_passed else self._inlined(call.args, call.kwargs)
         concrete.used[0] = self._clock[0]
         if graph is None and not recorders:
             concrete.compile()
@@ -571,14 +577,6 @@ class Function(Called, Inspected):
         with self._lock:
             self._forget_dead()
             return list(self._watched)
-
-    def explain(self) -> str:
-        """Whether the last call traced and why: which argument differed from earlier calls, and how. Also the long
-        loops over Python values that the last trace unrolled, why, and the remedy."""
-        if (owner := self._sharing) is not None:
-            return str(owner.explain())
-        text = self._history.explain(self._clock[0], len(self._watched), self._count)
-        return "\n    ".join([text, *map(str, self._unrolled), *[f"{INSTEAD}."] * bool(self._unrolled)])
 
 
 class UntilError(Function):

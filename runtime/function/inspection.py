@@ -1,10 +1,13 @@
 """Inspection of the compiled traces of a function."""
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from typing import Any
 
+from runtime.core.graph import INSTEAD, Unrolled
 from runtime.function.concrete import ConcreteFunction
+from runtime.function.retracing import History
 
 __all__ = ["Inspected"]
 
@@ -17,6 +20,13 @@ class Inspected:
     python_function: Callable[..., Any]
     name: str
     _count: int
+    _clock: array[int]
+    _history: History
+    _unrolled: list[Unrolled]
+
+    @property
+    def _sharing(self) -> Inspected | None:
+        raise NotImplementedError
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
@@ -24,6 +34,14 @@ class Inspected:
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         raise NotImplementedError
+
+    def explain(self) -> str:
+        """Whether the last call traced and why: which argument differed from earlier calls, and how. Also the long
+        loops over Python values that the last trace unrolled, why, and the remedy."""
+        if (owner := self._sharing) is not None:
+            return owner.explain()
+        text = self._history.explain(self._clock[0], len(self.concrete_functions), self._count)
+        return "\n    ".join([text, *map(str, self._unrolled), *[f"{INSTEAD}."] * bool(self._unrolled)])
 
     def experimental_get_tracing_count(self) -> int:
         """The number of times the function was traced (`tf.function.experimental_get_tracing_count`)."""

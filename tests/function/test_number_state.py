@@ -370,3 +370,69 @@ def test_a_long_loop_that_changes_attributes_is_one_loop_of_the_graph(function: 
             objects = zip(found, expected, strict=True) if isinstance(found, list) else [(found, expected)]
             assert all(vars(one) == pytest.approx(vars(other), rel=1e-12) for one, other in objects)
     assert all(sum(1 for _ in trace.graph.walk()) < 500 for trace in traced.concrete_functions)
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_the_state_of_a_function_that_another_one_calls_is_the_callers(executor: str, tmp_path: Any) -> None:
+    o, calls = Box(), [0]
+
+    @rt.function(executor=executor)
+    def counted(x: Any) -> Any:
+        calls[0] += 1
+        o.n += 1
+        o.seen.append(o.n)
+        return x * 2 + o.n
+
+    @rt.function(executor=executor)
+    def thrice(x: Any) -> Any:
+        return counted(counted(counted(x)))
+
+    @rt.function(executor=executor)
+    def often(x: Any, n: Any) -> Any:
+        for _ in range(n):
+            x = counted(x)
+        return x
+
+    spec = rt.TensorSpec([None], rt.float32)
+    concrete = thrice.get_concrete_function(spec)
+    assert calls == [3] and o.n == 3 and o.seen == [1, 2, 3]  # tracing has Python's effects once, as in TF
+    assert concrete(rt.constant([1.0])).numpy() == [8 + 4 + 4 + 3]
+    o.n = 0
+    assert thrice(rt.constant([1.0])).numpy() == [8 + 4 + 4 + 3] and calls == [6]
+    module: Any = rt.Module()
+    module.thrice = thrice
+    rt.saved_model.save(module, str(tmp_path), signatures=concrete)
+    assert calls == [6] and o.n == 3
+    for n in 4, 2, 3:
+        want = 1
+        for k in range(n):
+            want = want * 2 + o.n + k + 1
+        assert often(rt.constant([1.0]), rt.constant(n)).numpy() == [want]
+    assert calls == [15] and o.n == 12 and [int(x) for x in o.seen] == [1, 2, 3, *range(1, 13)]
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_arguments_of_such_a_function_are_those_of_its_signature(executor: str) -> None:
+    calls = [0]
+
+    @rt.function(input_signature=[rt.TensorSpec([], rt.float32)], executor=executor)
+    def half(x: Any) -> Any:
+        calls[0] += 1
+        return x / 2
+
+    @rt.function(input_signature=[[rt.TensorSpec([], rt.float32)]], executor=executor)
+    def halved(xs: Any) -> Any:
+        calls[0] += 1
+        xs[0] = xs[0] / 2
+
+    @rt.function(executor=executor)
+    def f(x: Any) -> Any:
+        xs = [x]
+        for _ in range(3):
+            halved(xs)
+        return half(3), half(5), half(7).dtype, xs[0]
+
+    for k in 1, 2:
+        *found, dtype, last = f(rt.constant(8.0))
+        assert [x.numpy() for x in found] == [1.5, 2.5] and last.numpy() == 1 and calls == [6 * k]
+        assert dtype is rt.float32
