@@ -45,6 +45,7 @@ from autograph.core.slots import Globals, fields_in, is_users_class, is_users_ob
 from autograph.core.staged_items import ListItems, has_staged_items, is_reference
 from autograph.core.trace_cleanup import at_end, of_trace, restored
 from autograph.core.tracebacks import (
+    Unwinding,
     convert_file,
     hide_package,
     is_body,
@@ -134,6 +135,7 @@ __all__ = [
     "RolledLoop",
     "Source",
     "UnrolledLoop",
+    "Unwinding",
     "Values",
     "accept",
     "ambient",

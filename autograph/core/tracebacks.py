@@ -14,8 +14,9 @@ if not RAISE_HAS_OWN_STATE:
     import ctypes
 
 __all__ = [
-    "BODY", "CONVERTED", "TEMPORARIES", "add_comprehension", "convert_file", "hide_package", "is_body", "is_converted",
-    "is_internal", "is_opaque", "own_errors", "prune", "raised_by_program", "settle", "stand_in", "temporaries_in",
+    "BODY", "CONVERTED", "TEMPORARIES", "Unwinding", "add_comprehension", "convert_file", "hide_package", "is_body",
+    "is_converted", "is_internal", "is_opaque", "own_errors", "prune", "raised_by_program", "settle", "stand_in",
+    "temporaries_in",
 ]
 
 CONVERTED: Final = "autograph: converted"
@@ -78,6 +79,16 @@ def is_opaque(filename: str) -> bool:
     return is_internal(filename) and filename not in _converting
 
 
+_TOGETHER: Final = 64
+"""What follows so many entries of the user's has been pruned, where a callee has handled the error: to search it again
+at each level of a recursion would take quadratic time."""
+
+
+class Unwinding(BaseException):
+    """Raised to leave what is being staged, for code further up that stages it in another way. No program sees it, so
+    its traceback stays as it is."""
+
+
 def prune(error: BaseException) -> None:
     """Remove internal frames from the traceback of `error`, which is being handled, leaving one entry for each call of
     a user's function, at its current line.
@@ -85,15 +96,32 @@ def prune(error: BaseException) -> None:
     Afterwards a bare `raise` adds no entry for the raising frame, so the traceback of an internal error ends at the
     user's line that caused it. The environment variable AUTOGRAPH_FULL_TRACEBACK keeps everything.
     """
-    if _full:
+    if _full or isinstance(error, Unwinding):
         return
-    shown = [entry for entry in _entries(error.__traceback__) if not is_internal(entry.tb_frame.f_code.co_filename)]
-    # A body stands for its function: the place where that function entered the body is redundant.
-    kept = [entry for entry, inner in zip(shown, [*shown[1:], None])
-            if inner is None or not _entered_from(inner.tb_frame, entry.tb_frame)]
-    for entry, following in zip(kept, [*kept[1:], None]):
-        entry.tb_next = following
-    head = kept[0] if kept else None
+    shown: list[TracebackType] = []
+    new = together = 0
+    for entry in _entries(error.__traceback__):
+        if is_internal(entry.tb_frame.f_code.co_filename):
+            new, together = len(shown), 0
+            continue
+        shown.append(entry)
+        together += 1
+        if together == _TOGETHER:
+            break
+    rest = shown.pop() if together == _TOGETHER else None
+    kept = []
+    for i, (entry, inner) in enumerate(zip(shown, [*shown[1:], rest])):
+        # A body stands for its function: the place where that function entered the body is redundant. Of what follows
+        # the last internal entry, only the first body may be new.
+        if i <= new and inner is not None:
+            new += i == new and not is_body(inner.tb_frame.f_code)
+            if _entered_from(inner.tb_frame, entry.tb_frame):
+                continue
+        kept.append(entry)
+    for entry, following in zip(kept, [*kept[1:], rest]):
+        if entry.tb_next is not following:  # assigning it takes time that grows with the length
+            entry.tb_next = following
+    head = kept[0] if kept else rest
     error.__traceback__ = head
     if not RAISE_HAS_OWN_STATE:
         references: list[object] = [ctypes.py_object(type(error)), ctypes.py_object(error)]

@@ -16,6 +16,7 @@ from autograph.core.iterator_positions import Place, hides_place, line_of_use, t
 from autograph.core.lists import DICTS, is_list
 from autograph.core.lost_iterators import hidden
 from autograph.core.staged_items import has_staged_items, storage_of
+from autograph.core.tracebacks import Unwinding
 from autograph.core.untracked_mutables import is_array
 from autograph.state.body_cells import BodyCells, add_cells_of_callees, contents_of, noted, put_back
 from autograph.state.converted_text_bodies import part
@@ -50,7 +51,7 @@ _MOST_ATTEMPTS: Final = 100
 """How often a statement is staged with more state each time."""
 
 
-class Restage(BaseException):
+class Restage(Unwinding):
     """Raised when a body changed something that was not state: the statement is staged again with that as state. A
     statement may be left within one that is nested in it: `state` is its own."""
 
@@ -59,7 +60,7 @@ class Restage(BaseException):
         self.state = state
 
 
-class Remake(BaseException):
+class Remake(Unwinding):
     """Raised when a body needs another representation of lists that existed before the statement: `make` converts them,
     and the statement is staged again."""
 
@@ -67,7 +68,7 @@ class Remake(BaseException):
         self.make, self.values = make, values
 
 
-class RotateLoop(BaseException):
+class RotateLoop(Unwinding):
     """Raised when the test of a loop changed the state: the loop has to be rotated."""
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.backend import can_be_record, of_trace
+from autograph.backend import Unwinding, can_be_record, of_trace
 from runtime.core.errors import StagingError
 from runtime.core.positions import Position
 
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-class TraceAgain(BaseException):
+class TraceAgain(Unwinding):
     """The function has to be traced again, in another way; all changes made by the trace are undone."""
 
 

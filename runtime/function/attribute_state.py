@@ -23,6 +23,7 @@ from autograph.backend import (
     Globals,
     ListItems,
     Reached,
+    Unwinding,
     can_be_record,
     cell_is_filled,
     fields_in,
@@ -62,7 +63,7 @@ _MOST: Final = 1000  # the number of call structures whose places are remembered
 _MOST_NUMBERS: Final = 64  # the length of a list up to which its numbers are inputs of a graph each
 
 
-class NeedsAttributes(BaseException):
+class NeedsAttributes(Unwinding):
     """The call has to be traced again with these places as arguments: a trace assigns values of its graph to them, or
     objects of these `classes` that contain some; or their constants differ from those of an earlier call, `before`; or
     they hold arguments of the call, whose ids are `shared`."""

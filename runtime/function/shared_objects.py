@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
-from autograph.backend import can_be_record, declared_fields, is_of_converted_code
+from autograph.backend import Unwinding, can_be_record, declared_fields, is_of_converted_code
 from runtime.core.array_mode import NeedsNumbers
 from runtime.core.graph import TrialTooLarge
 from runtime.function.argument_numbers import (
@@ -65,7 +65,7 @@ _LIST: Final = "[]"
 """The end of a path for the numbers of a list, or list of lists, that are one input."""
 
 
-class _NeedsClasses(BaseException):
+class _NeedsClasses(Unwinding):
     """The call has to share traces for objects of these classes as well, or decompose more of their attributes."""
 
     def __init__(self, classes: Mapping[type, Names]) -> None:
@@ -73,7 +73,7 @@ class _NeedsClasses(BaseException):
         self.classes = classes
 
 
-class _Unshared(BaseException):
+class _Unshared(Unwinding):
     """Objects of these classes must not share traces: they hold variables, or too many parts."""
 
     def __init__(self, classes: frozenset[type]) -> None:

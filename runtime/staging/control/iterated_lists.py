@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from autograph.backend import Unwinding
 from runtime.core.errors import UnimplementedError, locate
 from runtime.core.graph import Graph, Value
 from runtime.core.positions import user_position
@@ -23,7 +24,7 @@ from runtime.staging.values.iterables import Counted
 __all__ = ["IteratedLists", "Resized", "by_index"]
 
 
-class Resized(BaseException):
+class Resized(Unwinding):
     """The body of a loop may change the length of the list whose items the loop takes."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Protocol
 
-from autograph.backend import has_staged_items, is_container, unwrapped
+from autograph.backend import Unwinding, has_staged_items, is_container, unwrapped
 from runtime.core.tensor import GraphTensor
 from runtime.staging.control.loop_bodies import Wrapped
 from runtime.staging.values.alias_join import BodyEnd, without_age
@@ -40,7 +40,7 @@ class _Chosen(Exception):
         self.found, self.specs = found, specs
 
 
-class _Unknown(BaseException):
+class _Unknown(Unwinding):
     """Where the element of a variable, given by its index, is in the list is not known after an iteration."""
 
     def __init__(self, variable: int) -> None:

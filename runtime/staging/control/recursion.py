@@ -21,17 +21,7 @@ from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CodeType, FunctionType, MappingProxyType
 from typing import Any, Final
 
-from autograph.backend import (
-    CALLS_SHARE_STACK,
-    Heap,
-    Place,
-    Remake,
-    cell_is_filled,
-    lower_limit,
-    of_trace,
-    raise_limit,
-    users_limit,
-)
+from autograph.backend import Heap, Place, Remake, Unwinding, cell_is_filled, of_trace
 from runtime.core import pytree
 from runtime.core.errors import StagingError
 from runtime.core.graph import Graph
@@ -45,6 +35,7 @@ from runtime.core.types import ListType, Type, join_types
 from runtime.numpy.array_objects import StagedArray
 from runtime.ops.control import CALL, COND
 from runtime.staging.containers.cached_functions import CACHED, cached_call, wrapped_by
+from runtime.staging.control import nested_calls
 from runtime.staging.control.call_arguments import ARRAY, TENSOR, Argument, Arguments, in_place_of, mark, packed, strong
 from runtime.staging.control.repeated_calls import RepeatedCalls
 from runtime.staging.control.routine_graphs import (
@@ -67,8 +58,6 @@ _MOST: Final = 300  # limit of inlined recursive calls of a function under tenso
 _DEEP: Final = 4  # with more nested calls than this, widening is tried: to trace all calls as one graph
 _DEEP_IN_PYTHON: Final = 20  # likewise at each multiple of this, under no tensor condition, if an error may end them
 _MANY: Final = 12  # likewise with more calls than this in total
-_CALLS: Final = 8  # the recursion limit is raised for this many calls at a time,
-_FRAMES: Final = 40  # for so many frames of operators between the frames of a call, which are the user's own
 _DEEPEST: Final = 12  # limit of nested inlined calls if widening has failed
 _MOST_CALLEES: Final = 30
 
@@ -119,7 +108,7 @@ class _Activation:
         return packed(self.structure, found, arguments.arrays)
 
 
-class _CalledAfterChanges(BaseException):
+class _CalledAfterChanges(Unwinding):
     """Raised where the routine of a call in progress would be called after objects have changed, which its trace has
     read as they were: the call is inlined instead."""
 
@@ -142,7 +131,6 @@ class _Active(threading.local):
     settled: tuple[tuple[Any, WidenedRoutine, Hashable], ...] = ()
     """Functions of this trace with such graphs, and the key of the arguments that cannot be inlined; None if Python
     decides."""
-    in_python = 0  # calls in progress outside bodies of control flow
     unrolled: Mapping[Any, Unrolled] = MappingProxyType({})
     """The outermost calls in progress that are not in bodies of control flow, by the function."""
     stay_unrolled: frozenset[Any] = frozenset()
@@ -191,23 +179,22 @@ def recursive(fn: Any, form: Any) -> Any:
             return _outermost(fn, form, here, args, kwargs)
         if depth():
             return _called(fn, form, here, args, kwargs)
-        if _active.in_python > users_limit():
-            raise RecursionError("maximum recursion depth exceeded")
-        _active.in_python += 1  # inlined here, since Python's recursion limit is meant for the user's own frames
-        room = raise_limit(_FRAMES * _CALLS) if CALLS_SHARE_STACK and not _active.in_python % _CALLS else None
+        token = nested_calls.begin(fn)
         try:
             if outer is not None:
-                _check_depth_in_python(outer, _active.in_python)
+                _check_depth_in_python(outer, nested_calls.nested.calls)
                 shared = _active.repeated.shared(fn, form, here, args, kwargs)
                 if shared is not None:
                     return shared.call(args, kwargs)
                 if fn in _active.unrolled and fn in _active.may_widen:
                     _active.unrolled[fn].note(outer.passed, (args, kwargs), _active.repeated.is_large)
             return form(*args, **kwargs)
+        except RecursionError as error:
+            if nested_calls.nested.calls == 1:
+                nested_calls.explain(error)
+            raise
         finally:
-            _active.in_python -= 1
-            if room is not None:
-                lower_limit(room)
+            nested_calls.end(token)
 
     return called
 
@@ -280,8 +267,8 @@ def _leads_to_itself(fn: Any, args: tuple[Any, ...]) -> bool:
     """Whether a function may call itself, directly or through others, judging by the names in their code. `args`: of
     the call; the first may be the object whose methods are named. `fn.__methods__`: those of which it calls one."""
     code = fn.__code__
-    if code.co_name in code.co_names or code.co_name in code.co_freevars or any(
-            fn.__name__ in each.__code__.co_names for each in getattr(fn, "__methods__", ())):
+    if code.co_name in code.co_freevars or code.co_name in _names_in(code) or any(
+            fn.__name__ in _names_in(each.__code__) for each in getattr(fn, "__methods__", ())):
         return True
     found, seen = [fn], {id(fn)}
     for each in found:  # grows during iteration
@@ -298,9 +285,17 @@ def _leads_to_itself(fn: Any, args: tuple[Any, ...]) -> bool:
     return False
 
 
+def _names_in(code: CodeType) -> Iterator[str]:
+    """The names of globals and attributes in the code of a function, and of comprehensions and functions in it."""
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names_in(inner)
+
+
 def _named_by(fn: Any, args: tuple[Any, ...]) -> Iterator[Any]:
     """The values of the globals, methods and closure variables that its code names."""
-    for name in fn.__code__.co_names:
+    for name in _names_in(fn.__code__):
         if name in fn.__globals__:
             yield fn.__globals__[name]
         if args:

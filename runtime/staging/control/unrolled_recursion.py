@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from autograph.backend import Heap
+from autograph.backend import Heap, Unwinding
 from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
 from runtime.numpy.array_objects import StagedArray
@@ -20,7 +20,7 @@ __all__ = ["Unrolled", "Widen"]
 _MANY: Final = 24  # calls
 
 
-class Widen(BaseException):
+class Widen(Unwinding):
     """Raised where calls of the function `fn` would be traced without end: they become one graph instead. `unrolled`:
     they would have an end, so they are traced again if there is no such graph."""
 

@@ -21,6 +21,7 @@ from autograph.backend import (
     UNBOUND,
     Heap,
     Reached,
+    Unwinding,
     containers_in,
     duplicate,
     fill,
@@ -403,7 +404,7 @@ class WidenedRoutine:
                 "by another name, too", "Give it a copy.")
 
 
-class _TableWanted(BaseException):
+class _TableWanted(Unwinding):
     """Raised where the trace has made pre-existing lists rows of one table, which the caller has to make instead."""
 
     def __init__(self, rows: Sequence[Any]) -> None:

@@ -15,6 +15,7 @@ from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
 from autograph.backend import (
+    Unwinding,
     at_end,
     is_body,
     is_internal,
@@ -53,14 +54,14 @@ _FRAMES: Final = 24  # the tracer's frames between nested bodies; the recursion 
 _BODIES: Final = 16  # the limit is raised for this many bodies at a time
 
 
-class Unreachable(BaseException):
+class Unreachable(Unwinding):
     """The traced code is unreachable, since the graph always raises before it. The enclosing body ends there."""
 
     def __init__(self) -> None:
         super().__init__("both branches of a condition raise, so what follows never runs")
 
 
-class Costly(BaseException):
+class Costly(Unwinding):
     """What is traced without a branch, as an operand, has branches or loops, and so needs one. The outermost such
     operand is traced again: if each was, there would be twice as many traces for each of the operands around it."""
 

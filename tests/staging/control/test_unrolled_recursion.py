@@ -2,6 +2,8 @@
 make tensors of Python's values."""
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -173,3 +175,33 @@ def test_an_error_of_a_call(executor: str) -> None:
     with pytest.raises(IndexError, match="100"):
         rt.function(fn, executor=executor)(a)
     assert "100" in str(wanted.value)
+
+
+@pytest.fixture
+def high_limit():  # type: ignore[no-untyped-def]
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(20_000)  # more than the C stack has room for
+    yield
+    sys.setrecursionlimit(limit)
+
+
+@EXECUTORS
+def test_python_recursion_that_is_too_deep_to_trace(executor: str, high_limit: None) -> None:
+    @rt.function(executor=executor)
+    def depth(n: Any) -> Any:
+        return 0 if n == 0 else 1 + depth(n - 1)
+
+    def widest(n: Any) -> Any:
+        return max([widest(n - 1) + 1 for _ in range(1)]) if n else 0
+
+    @rt.function(executor=executor)
+    def f(n: Any, x: Any) -> Any:
+        return widest(n) + x
+
+    assert int(depth(50)) == 50 and int(f(50, rt.constant(1))) == 51  # later calls are traced at once
+    for call in lambda: depth(5000), lambda: f(5000, rt.constant(1)):
+        with pytest.raises(RecursionError) as info:
+            call()
+        assert re.search(r"test_unrolled_recursion.py:\d+: maximum recursion depth exceeded", str(info.value))
+        assert "rt.constant(n) in place of n" in str(info.value)
+    assert int(depth(rt.constant(900))) == 900
