@@ -129,7 +129,7 @@ def member_test(node: Any) -> bool:
         return type(node.left.value) is str or (isinstance(container, (gast.Tuple, gast.List, gast.Set)) and are_texts(
             container.elts))
     return type(getattr(container, "value", None)) is str or not isinstance(
-        container, (gast.Constant, gast.JoinedStr, gast.Dict, gast.DictComp))
+        container, (gast.Constant, gast.JoinedStr))
 
 
 def are_texts(items: list[Any]) -> bool:

@@ -491,3 +491,12 @@ def test_keys_that_are_there_on_some_ways_only() -> None:
 
     with pytest.raises(StagingError, match="known only when the graph runs"):
         look_up(rt.constant(1))
+
+
+@executors
+def test_membership_in_a_display(executor: str) -> None:
+    def f(x: Any) -> Any:
+        return x in {7: 1}, x not in {**{7: 1}, 8: 2}, x in {k: 1 for k in range(8)}, (x, 1) in {(7, 1): 0}, 0 < x in {}
+
+    for x in 7, 9:
+        assert [bool(found) for found in rt.function(f, executor=executor)(rt.constant(x))] == [*f(x)]
