@@ -233,14 +233,17 @@ def _scan_class(node: Any, names: Names, _: list[Any]) -> None:
 
 
 def _scan_comprehension(node: Any, names: Names, _: list[Any]) -> None:
+    first = node.generators[0].iter  # evaluated at once, outside of the comprehension
+    _scan(first, names)
     inner = Names()
     for generator in node.generators:
         for child in (generator.target, generator.iter, *generator.ifs):
-            _scan(child, inner)
+            if child is not first:
+                _scan(child, inner)
     for child in (node.key, node.value) if isinstance(node, gast.DictComp) else (node.elt,):
         _scan(child, inner)
     targets = set().union(*(scan(generator.target).binds for generator in node.generators))
-    names.reads |= (inner.reads - targets) | scan(node.generators[0].iter).reads
+    names.reads |= inner.reads - targets
     names.binds |= inner.binds - targets
     names.reads |= inner.binds - targets  # a walrus, which does not run for an empty iterable
     names.captured |= inner.captured - targets

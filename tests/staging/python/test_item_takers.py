@@ -117,6 +117,16 @@ def grouped(n):
 
 
 @program
+def grouped_by_generators(n):
+    runs = []
+    for key, group in itertools.groupby(upto(n), key=lambda v: v // 3):
+        runs.append((key, sum(1 for v in group if v > 1)))
+    for key, group in itertools.groupby(upto(n), key=lambda v: v // 2):
+        runs.append((key, max(v * v for v in group)))
+    return runs
+
+
+@program
 def counted(n):
     c, d = Counter(v % 3 for v in upto(n)), Counter(upto(n))
     c.update([1, 1, 5])
