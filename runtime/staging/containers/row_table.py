@@ -15,7 +15,7 @@ from runtime.core.formatting import formatted, repr_of
 from runtime.core.op import CAST
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error
-from runtime.core.tensor import GraphTensor, Tensor
+from runtime.core.tensor import GraphTensor, Tensor, indices
 from runtime.core.text import ITEM, REPR, STR, concat_text, join
 from runtime.core.trace import apply, capture, convert_to_tensor, current_graph, wrap
 from runtime.core.types import DType, promote
@@ -23,7 +23,7 @@ from runtime.ops.gather import gather
 from runtime.ops.indexing import getitem, setitem
 from runtime.ops.shape import reshape
 from runtime.staging.containers.comparison import equals
-from runtime.staging.values.alias_tracking import has_no_single_original, origin_of
+from runtime.staging.values.alias_tracking import has_no_single_original, is_in_carried_list, origin_of
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.iterables import Unusable, flags, normalised_index, stacked, view_of
 from runtime.staging.values.optional import Maybe, there
@@ -366,9 +366,13 @@ def remake_before(values: Sequence[Any], make: Callable[[Sequence[Any]], object]
         if before and (alone or len(before) == len(values)):
             raise Remake(make, before)
         if before:
-            raise staging_error(
+            error = staging_error(
                 "a tensor is the index of a list of lists of which some are made in this staged statement, others"
                 " before it, and an item is set", "Make all of them before that statement, or in it.")
+            if any(map(is_in_carried_list, values)):
+                indices.asked = True
+                raise TypeError(str(error))
+            raise error
 
 
 def rows_of(tensor: Tensor) -> list[RowItems]:

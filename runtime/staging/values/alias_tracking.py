@@ -46,6 +46,7 @@ __all__ = [
     "has_no_single_original",
     "in_use",
     "is_carried",
+    "is_in_carried_list",
     "is_in_use",
     "is_returned",
     "is_split",
@@ -271,6 +272,12 @@ def is_carried(value: Any) -> bool:
         if id(container) not in body.copies or body.is_loop:
             return id(container) in body.copies
     return False
+
+
+def is_in_carried_list(value: Any) -> bool:
+    """Whether the innermost traced loop carries a list that has a value as an item."""
+    return any(type(x) is list and any(item is value for item in x) and is_carried(x)
+               for x, _ in open_now.bodies[-1].copies.values())
 
 
 def record_exit(value: Any, origin: Any) -> None:

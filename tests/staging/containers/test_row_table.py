@@ -574,3 +574,35 @@ def test_a_table_that_a_method_makes_of_rows_is_state_at_once(monkeypatch: pytes
     places = [5, 2, 11, 5]
     assert rt.nest.map_structure(int, rt.function(f)(rt.constant(places))) == f(places)
     assert len(traces) == 2  # the first one ends where the rows become a table
+
+
+def rows_appended(n):
+    t, u = [[0] * 2], [[0.5, 1.0]]
+    for i in range(n):
+        row = [i, 0]
+        t.append(row)
+        t[i][1] = 7
+        row[0] = 9
+        for j in range(i):
+            u.append([i, j])
+            u[j][1] += 1
+    return t, u
+
+
+def rows_joined(n):
+    t = [[0] * 2]
+    i = 0
+    while i < n:
+        if i % 2 == 0:
+            t = [*t, [i] * 2]
+            t[i // 2][1] += 7
+        i += 1
+    return t
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("program", [rows_appended, rows_joined])
+def test_rows_of_before_the_loop_and_new_ones(program: Callable[..., Any], executor: str) -> None:
+    staged = on(executor, program)
+    for n in (0, 1, 2, 4):
+        assert values(staged(rt.constant(n))) == program(n)
