@@ -178,12 +178,12 @@ class Node:
 
     @property
     def own_errors(self) -> Errors:
-        """The errors that it may raise, not counting those of its sub-graphs (see `Op.errors`)."""
+        """The errors that it may raise, not counting those of its sub-graphs (see `Op.errors`). Tensors may have other
+        shapes at run time than they need; elements of lists may differ."""
         if self.subgraphs:
             return () if self.params.get("stream") is None else (Exception,)
-        declared = self.op.errors
-        found = declared(self) if callable(declared) else declared
-        shapes = [shape for value in self.operands if (shape := shape_of(value.type))]
+        found = declared(self) if callable(declared := self.op.errors) else declared
+        shapes = [t.shape for x in self.operands if not isinstance(t := x.type, ListType) and t.shape]
         fits = len(shapes) < 2 or None not in [dim for shape in shapes for dim in shape]
         return found if fits or ShapeError in found else (*found, ShapeError)
 

@@ -353,3 +353,23 @@ def test_the_order_of_objects_is_saved_before_each_error(executor: str) -> None:
         got, expected = ([Item(1.0), Item(2.0)] for _ in range(2))
         assert float(staged(got, np.array(moves))) == sorted_and_raised(expected, moves), moves
         assert [float(item.x) for item in got] == [item.x for item in expected], moves
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_appended_text_raises_no_error_that_a_handler_catches(executor: str) -> None:
+    def taken(xs):
+        log, found = [], []
+        for x in xs:
+            try:
+                log.append("long" if x > 2 else "")
+                if x < 0:
+                    raise ValueError(x)
+                y = x
+            except ValueError as error:
+                y = error.args[0]
+            found.append(y)
+        return log, found
+
+    staged = rt.function(taken, executor=executor)
+    for xs in [1, -2, 3], [-1]:
+        assert plain(staged(rt.constant(xs))) == taken(xs)
