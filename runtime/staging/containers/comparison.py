@@ -65,6 +65,8 @@ def _compare_parts(name: str, left: Any, right: Any) -> Any:
         if kinds[0] is not kinds[1]:
             return _PYTHON[name](kinds[0](), kinds[1]())
         return _by_a_loop(name, left, right)
+    if name not in ("eq", "ne") and _are_chosen_lists(left, right):
+        return _by_a_loop(name, left, right)
     parts = _both_parts(name, left, right)
     if parts is None:
         return _PYTHON[name](left, right)
@@ -248,6 +250,15 @@ def _are_staged_lists(x: Any, y: Any) -> bool:
     """Whether the values are two lists, at least one of them staged."""
     return any(isinstance(one, StagedSequence) and isinstance(other, (*LISTS, StagedSequence))
                for one, other in ((x, y), (y, x)))
+
+
+def _are_chosen_lists(x: Any, y: Any) -> bool:
+    """Whether the values are two lists, and only the graph knows which one of them is."""
+    alternatives = [alternatives_of(one)[0] if isinstance(one, Select) else [one] for one in (x, y)]
+    return any(isinstance(one, Select) for one in (x, y)) and all(
+        type(one) is list or (isinstance(one, Sequence) and getattr(one, "__stands_for__", None) is list)
+        or (isinstance(one, StagedSequence) and not isinstance(one, DequeMethods))
+        for several in alternatives for one in several)
 
 
 def _both_parts(name: str, x: Any, y: Any) -> tuple[Any, Any] | None:

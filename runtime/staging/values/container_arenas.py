@@ -429,8 +429,14 @@ def _parts(x: Any) -> Iterator[Any]:
 
 def choose_container(values: Sequence[Any], at: Any) -> Any:
     """The container at an index of several, if these are, or become, ones by reference; else None."""
-    if not all(map(_can_refer, values)) or None in [*map(layout_of_container, values)]:
-        return None
+    try:
+        if not all(map(_can_refer, values)) or None in [*map(layout_of_container, values)]:
+            return None
+    except ValueError:
+        raise staging_error(
+            f"a tensor is the index of several {type(values[0]).__name__}s that staged code refers to by several names,"
+            " and the items in one of them have several types", "Use tuples or dataclass objects in their place.",
+        ) from None
     arena: ContainerArena = values[0][0].arena
     unify(arena, *[x[0].arena for x in values])
     return arena.at(choose([x[0].place for x in values], at))

@@ -1,6 +1,7 @@
 """Comparisons of tuples and lists with numbers of the graph, without branches."""
 from __future__ import annotations
 
+import heapq
 import itertools
 import operator
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 import runtime as rt
+from tests.plain_values import plain
 
 ORDERS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
 
@@ -75,3 +77,31 @@ def test_lists_after_scalars_are_compared_in_one_branch() -> None:
 
     graph: Any = rt.function(f).get_concrete_function(rt.constant(1), rt.constant(1), rt.constant(3)).graph
     assert [node.op.name for node in graph.nodes].count("cond") == 1
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_a_list_that_the_graph_chooses(executor: str) -> None:
+    def smallest(ws: Any) -> Any:
+        heap = [[w, i] for i, w in enumerate(ws)]
+        heapq.heapify(heap)
+        return heapq.heappop(heap)
+
+    def orders(ws: Any) -> Any:
+        x, y = [ws[0]], [ws[0], ws[1]]
+        z = x if ws[1] > 2 else y
+        return z < y, y < z, z <= x, x >= z, z > [3, 1], [5, 0] == z
+
+    for ws in [5, 2, 1], [1, 2, 3], [4, 3, 4], [5, 0, 2]:
+        for f in smallest, orders:
+            assert plain(rt.function(f, executor=executor)([*map(rt.constant, ws)])) == f(ws)
+
+
+def test_lists_with_items_of_several_types_that_the_graph_chooses() -> None:
+    @rt.function
+    def smallest(ws: Any) -> Any:
+        heap = [[w, ["a", "b"]] for w in ws]
+        heapq.heapify(heap)
+        return heapq.heappop(heap)
+
+    with pytest.raises(rt.errors.StagingError, match=r"test_comparison.py:\d+: .*\n.*heapq.heapify\(heap\)\n"):
+        smallest([rt.constant(2), rt.constant(1), rt.constant(0)])
