@@ -103,7 +103,8 @@ def united(made: Any, items: Any, /) -> Any:
 def spread(items: Any, /) -> Any:
     """The `items` in `f(*items)` or `f(**items)`. Their number has to be known."""
     check_items(items)
-    backend = deciding(items) if type(items) in _CHANGING or not hasattr(type(items), "__iter__") else None
+    is_mapping = hasattr(type(items), "keys") and type(items) not in _CHANGING
+    backend = None if is_mapping else deciding(items)
     remedy = ("Unpack what has a known length; for zip(*rows), write"
               " [[row[j] for row in rows] for j in range(len(rows[0]))].")
     return items if backend is None else backend.items(items, "an unpacking", remedy)
