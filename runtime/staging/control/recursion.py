@@ -543,6 +543,7 @@ def _result(call: _Activation, x: Any) -> Any:
     try:
         return wrap(capture(graph, x))
     except StagingError:
+        _widen(call)
         raise
     except Exception:
         if not want_references():

@@ -409,3 +409,15 @@ def test_recursion_that_python_decides_is_as_deep_as_pythons() -> None:
     with pytest.raises(RecursionError, match="maximum recursion depth exceeded"):
         endless_search(0)
     assert sys.getrecursionlimit() == limit
+
+
+def test_lists_of_text(executor):
+    def gray(n):
+        if n == 0:
+            return [""]
+        codes = gray(n - 1)
+        return ["0" + code for code in codes] + ["1" + code for code in reversed(codes)]
+
+    staged = rt.function(gray, executor=executor)
+    for n in 0, 1, 3:
+        assert staged(rt.constant(n)) == gray(n)
