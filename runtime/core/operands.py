@@ -42,7 +42,8 @@ def other_operand(operation: str, tensor: Any, other: Any, reflected: bool = Fal
 
 def _repeats(other: Any) -> bool:
     """Whether it is a sequence of a C type: Python repeats it if neither operand implements the product."""
-    return isinstance(getattr(type(other), "__mul__", None), WrapperDescriptorType)
+    kind = type(other)
+    return isinstance(getattr(kind, "__mul__", None), WrapperDescriptorType) and hasattr(kind, "__getitem__")
 
 
 def _named(other: Any) -> str:

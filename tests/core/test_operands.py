@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ NUMBER = "Give a number, an array or a tensor."
     (lambda x, y: x <= y, "text", "<=: float32[2] and an object of 'str'",
      "A tensor of strings takes text, one of numbers does not: rt.strings.as_string(x) makes text of numbers."),
     (lambda x, y: y ** x, len, "**: an object of 'builtin_function_or_method' and float32[2]", NUMBER),
+    (lambda x, y: y * x, Decimal(3), "*: an object of 'Decimal' and float32[2]", NUMBER),
     (lambda x, y: divmod(x, y), None, "divmod(): float32[2] and None",
      "Test `is None` before, or give a number or a tensor."),
 ])

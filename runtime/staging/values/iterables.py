@@ -254,8 +254,10 @@ def normalised_index(index: Any, length: Any, message: str) -> Any:
     index = weak_int(index)
     index = where(less(index, 0), index + length, index)
     inside = greater(length, index) & greater(index, -1)
-    raise_unless(inside, IndexOutOfRangeError(
-        concat_text((message, ": index ", formatted(index), ", length ", formatted(length)))))
+    error = IndexOutOfRangeError(
+        concat_text((message, ": index ", formatted(index), ", length ", formatted(length))))
+    error.of_op = True  # so that its message names the line
+    raise_unless(inside, error)
     return index
 
 

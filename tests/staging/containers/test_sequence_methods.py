@@ -387,3 +387,16 @@ def sliced(n):
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_all_items_of_an_iterator_come_into_a_list_that_grows(fn: Callable[..., Any], n: int) -> None:
     assert staged(fn, rt.constant(n)) == fn(n)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("xs", [[1, 2], (1, 2), "ab", [rt.constant(1), rt.constant(2)], [[1, 2], [3, 4]]])
+def test_an_index_out_of_range_names_the_line(xs: Any, executor: str) -> None:
+    def fn(xs, i):
+        return xs[i]
+
+    kind = "string" if isinstance(xs, str) else type(xs).__name__
+    with pytest.raises(IndexError) as caught:
+        rt.function(fn, executor=executor)(xs, rt.constant(2))
+    line = fn.__code__.co_firstlineno + 1
+    assert str(caught.value).startswith(f"{__file__}:{line}: {kind} index out of range: index 2, length 2\n")

@@ -1,6 +1,7 @@
 """Characters and parts of text by values of the graph: natively and by NumPy as in Python."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,7 @@ def result(f: Callable[[], Any]) -> Any:
     except (ValueError, TypeError) as error:
         return type(error).__name__, str(error).splitlines()[0].split(": ", 1)[-1]
     except IndexError as error:
-        return "IndexError", str(error).splitlines()[0].split(": ")[0]
+        return "IndexError", re.sub(r"^.*:\d+: ", "", str(error).splitlines()[0]).split(": ")[0]
 
 
 # Each takes i = 1 and j = 4.
