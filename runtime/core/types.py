@@ -367,7 +367,8 @@ ShapeLike = Any  # a TensorShape, a sequence of int or None, an int, or None for
 class TensorShape:
     """A shape with known and unknown dimensions, perhaps of unknown rank (`tf.TensorShape`).
 
-    A sequence of int or None; true if the rank is known. With dimensions that only a graph knows, `+` makes a tuple.
+    A sequence of int or None; true if the rank is known. With -1 or dimensions that only a graph knows, `+` makes a
+    tuple.
     """
 
     __slots__ = ("_dims",)
@@ -480,10 +481,10 @@ class TensorShape:
         return None if self._dims is None else self._dims[index]
 
     def __add__(self, other: ShapeLike) -> TensorShape | tuple[Any, ...]:
-        return (*self._known(), *other) if _of_graph(other) else self.concatenate(other)
+        return (*self._known(), *other) if _is_argument(other) else self.concatenate(other)
 
     def __radd__(self, other: ShapeLike) -> TensorShape | tuple[Any, ...]:
-        return (*other, *self._known()) if _of_graph(other) else TensorShape(other).concatenate(self)
+        return (*other, *self._known()) if _is_argument(other) else TensorShape(other).concatenate(self)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, TensorShape):
@@ -508,9 +509,11 @@ class TensorShape:
         return TensorShape, (self._dims,)
 
 
-def _of_graph(dims: ShapeLike) -> bool:
-    """Whether these are dimensions of which some are known only when the graph runs."""
-    return isinstance(dims, (tuple, list)) and any(staging_backend(dim) is not None for dim in dims)
+def _is_argument(dims: ShapeLike) -> bool:
+    """Whether these are an argument of `reshape` or the like, and no shape: some are -1, or known only when the graph
+    runs."""
+    return isinstance(dims, (tuple, list)) and any(
+        dim == -1 if type(dim) is int else staging_backend(dim) is not None for dim in dims)
 
 
 def _dimension(dim: Any) -> int | None:

@@ -41,10 +41,10 @@ def model_of(shape: Sequence[int | None], itemsize: int, layout: Layout) -> Mode
     return np.lib.stride_tricks.as_strided(element, sizes, strides)
 
 
-def reshaped(x: Model, shape: Any, order: str) -> Model | None:
+def reshaped(x: Model, shape: Sequence[int], order: str) -> Model | None:
     """The model of `x.reshape(shape)`, or None if that is a copy."""
     if order == "F":
-        found = reshaped(x.T, [*shape][::-1] if isinstance(shape, (list, tuple)) else shape, "C")
+        found = reshaped(x.T, shape[::-1], "C")
         return None if found is None else found.T
     if x.size < 2:  # of which only the shape matters
         return np.empty(x.shape, x.dtype).reshape(shape)

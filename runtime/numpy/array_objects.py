@@ -194,10 +194,10 @@ class StagedArray(GraphTensor):
         return ElementsView(self, swap, swap, lambda x: x.swapaxes(axis1, axis2))
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
-        wanted = shape[0] if len(shape) == 1 else shape
+        wanted = arrays.sizes_of(shape[0] if len(shape) == 1 else shape)
         made = self._reshaped(
-            order, lambda x, order: arrays.reshape(x, wanted, order), lambda x, order: array_layouts.reshaped(
-                x, wanted if isinstance(wanted, (list, tuple)) else [wanted], order), holds_tensor([wanted]))
+            order, lambda x, order: arrays.reshape(x, wanted, order),
+            lambda x, order: array_layouts.reshaped(x, wanted, order), holds_tensor([wanted]))
         return made.copy() if copy and isinstance(made, ElementsView) else made
 
     def ravel(self, order: str = "C") -> Any:

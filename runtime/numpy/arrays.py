@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import apply, convert_beside, convert_to_tensor, holds_tensor, promoted_arrays
 from runtime.core.types import (
     DType,
+    TensorShape,
     as_dtype,
     float32,
     float64,
@@ -173,10 +174,8 @@ def smaller(x: Any, y: Any) -> Any:
 
 def reshape(a: Any, shape: Any, order: str = "C") -> Tensor:
     _check_order(a, order)
-    if order == "F":
-        return transpose(shapes.reshape(transpose(a), [*shape][::-1] if isinstance(shape, (list, tuple)) else [shape]))
-    return shapes.reshape(a, shape if isinstance(shape, (list, tuple, Tensor, np.ndarray)) and not (
-        isinstance(shape, Tensor) and not shape.ndim) else [shape])
+    sizes = sizes_of(shape)
+    return transpose(shapes.reshape(transpose(a), sizes[::-1])) if order == "F" else shapes.reshape(a, sizes)
 
 
 def ravel(a: Any, order: str = "C") -> Tensor:
@@ -367,22 +366,23 @@ def unstack(x: Any, axis: int = 0) -> tuple[Tensor, ...]:
 # New arrays.
 
 def zeros(shape: Any, dtype: Any = float, order: str = "C") -> Tensor:
-    return creation.zeros(_sizes(shape), numpy_dtype(dtype))
+    return creation.zeros(sizes_of(shape), numpy_dtype(dtype))
 
 
 def ones(shape: Any, dtype: Any = float, order: str = "C") -> Tensor:
-    return creation.ones(_sizes(shape), numpy_dtype(dtype))
+    return creation.ones(sizes_of(shape), numpy_dtype(dtype))
 
 
 empty = zeros
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Tensor:
-    return creation.fill(_sizes(shape), elements(fill_value) if dtype is None else astype(fill_value, dtype))
+    return creation.fill(sizes_of(shape), elements(fill_value) if dtype is None else astype(fill_value, dtype))
 
 
-def _sizes(shape: Any) -> Any:
-    return shape if isinstance(shape, (list, tuple)) or bool(getattr(shape, "ndim", False)) else [shape]
+def sizes_of(shape: Any) -> Any:
+    """A shape as a sequence or a tensor of rank 1: one size is that of a vector."""
+    return shape if isinstance(shape, (list, tuple, TensorShape)) or getattr(shape, "ndim", False) else [shape]
 
 
 def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Tensor:
@@ -399,7 +399,7 @@ def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, s
 def _alike(make_alike: Callable[..., Tensor], make: Callable[..., Tensor], a: Any, dtype: Any, shape: Any) -> Tensor:
     """The tensor that `make` makes of the dtype and shape given, or else of those of `a`."""
     kind = None if dtype is None else numpy_dtype(dtype)
-    return make_alike(a, kind) if shape is None else make(_sizes(shape), kind or convert_to_tensor(a).dtype)
+    return make_alike(a, kind) if shape is None else make(sizes_of(shape), kind or convert_to_tensor(a).dtype)
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
@@ -457,11 +457,15 @@ def identity(n: Any, dtype: Any = float) -> Tensor:
     return eye(n, dtype=dtype)
 
 
-def meshgrid(*xi: Any, indexing: str = "xy", sparse: bool = False) -> list[Tensor]:
+_GRIDS: Final = tuple if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else list
+"""What `numpy.meshgrid` returns."""
+
+
+def meshgrid(*xi: Any, indexing: str = "xy", sparse: bool = False) -> Sequence[Tensor]:
     if not sparse:
-        return creation.meshgrid(*xi, indexing=indexing)
+        return _GRIDS(creation.meshgrid(*xi, indexing=indexing))
     places = [*range(len(xi))]
     if indexing == "xy" and len(xi) > 1:
         places[:2] = 1, 0
-    return [shapes.reshape(x, [-1 if axis == place else 1 for axis in range(len(xi))])
-            for x, place in zip(xi, places, strict=True)]
+    return _GRIDS(shapes.reshape(x, [-1 if axis == place else 1 for axis in range(len(xi))])
+                  for x, place in zip(xi, places, strict=True))
