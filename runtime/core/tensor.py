@@ -141,7 +141,7 @@ def _unless_shapes_differ(compare: Callable[[Tensor, Any], Any], x: Tensor, y: o
     try:
         return compare(x, y)
     except ShapeError:
-        if isinstance(y, (Tensor, np.ndarray)):
+        if isinstance(y, (Tensor, np.ndarray)) and any(map(is_tensor_with_axes, (x, y))):
             return otherwise
         raise
 
@@ -250,11 +250,11 @@ class Tensor(ArrayMethods):
     __ge__ = _numeric("greater_equal")
 
     def __eq__(self, other: object) -> Any:
-        """Element-wise equality; False for None, and for shapes that do not broadcast, as in TF 2."""
+        """Element-wise equality; False for None and, for tensors as in TF 2, for shapes that do not broadcast."""
         return _unless_shapes_differ(_equal, self, other, False)
 
     def __ne__(self, other: object) -> Any:
-        """Element-wise inequality; True for None, and for shapes that do not broadcast, as in TF 2."""
+        """Element-wise inequality; True for None and, for tensors as in TF 2, for shapes that do not broadcast."""
         return _unless_shapes_differ(_not_equal, self, other, True)
 
     def __divmod__(self, other: Any) -> Any:

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 
 from runtime.core.array_mode import want_objects
-from runtime.core.positions import staging_error
+from runtime.core.positions import located, staging_error
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, holds_tensor
-from runtime.core.types import float64, int64
+from runtime.core.types import float16, float64, int64
 from runtime.numpy.arrays import (
     astype,
     concatenate,
     elements,
     floats,
+    inexact,
     meets,
     moveaxis,
     ravel,
@@ -27,9 +28,10 @@ from runtime.numpy.arrays import (
     roll,
     together,
 )
-from runtime.numpy.reductions import averaged, doubles, is_array
+from runtime.numpy.reductions import averaged, doubles, is_array, is_bool_array
 from runtime.ops import complex_numbers, concat_split, creation, linalg, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
+from runtime.ops.checks import all_of, message, require, same
 from runtime.ops.gather import boolean_mask, gather, scatter_nd
 from runtime.ops.indexing import from_end
 
@@ -113,11 +115,21 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tens
 
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Tensor:
     """The elements sorted, of which those before and after the one at `kth` are in some order in NumPy."""
+    _check_rank(a, kth, axis)
     return sort(a, axis)
 
 
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Tensor:
+    _check_rank(a, kth, axis)
     return argsort(a, axis)
+
+
+def _check_rank(a: Any, kth: Any, axis: int | None) -> None:
+    """ValueError if there is no element at `kth`."""
+    x = convert_to_tensor(a)
+    size, places = shapes.product(shapes.dims(x)) if axis is None else shapes.dim(x, axis, int64), astype(kth, int64)
+    require(reduction.reduce_all(logic.logical_and(places >= -size, places < size)), ValueError(message(
+        "kth(=", kth, ") out of bounds (", size, ")")))
 
 
 def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Tensor:
@@ -139,6 +151,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
 
 def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Tensor:
     places = astype(ravel(x), int64)
+    require(reduction.reduce_all(places >= 0), ValueError("'list' argument must have no negative elements"))
     size = math.maximum(reduction.reduce_max(concatenate([places, np.array([-1])])) + 1, astype(minlength, int64))
     if weights is None:
         updates = creation.ones_like(places)
@@ -173,6 +186,7 @@ def interp(x: Any, xp: Any, fp: Any) -> Tensor:
     x, xp, fp = floats(*[doubles(each) if isinstance(each, Tensor) else each for each in (x, xp, fp)])
     flat = ravel(x)
     last = shapes.dim(xp, 0, int64) - 1
+    require(last >= 0, ValueError("array of sample points is empty"))
     right = math.minimum(math.maximum(sorting.searchsorted(xp, flat, "right", int64), 1), last)
     low, high = gather(xp, right - 1), gather(xp, right)
     share = clip((flat - low) / (high - low), 0.0, 1.0)
@@ -190,12 +204,18 @@ def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
     return reduction.reduce_all(isclose(a, b, rtol, atol, equal_nan))
 
 
-def array_equal(a1: Any, a2: Any) -> Any:
-    x, y = (a if isinstance(a, Tensor) else np.asarray(a) for a in map(read, (a1, a2)))
+def array_equal(a1: Any, a2: Any) -> Tensor:
+    x, y = together(*[a if isinstance(a, Tensor) else np.asarray(a) for a in map(read, (a1, a2))])
     if x.ndim != y.ndim:
         return convert_to_tensor(False)
-    same = x == y
-    return reduction.reduce_all(same) if isinstance(same, Tensor) else convert_to_tensor(bool(np.all(same)))
+    sizes = [*zip(shapes.dims(x), shapes.dims(y), strict=True)]
+    is_alike = all_of(*[same(m, n) for m, n in sizes])
+    if is_alike is False:
+        return convert_to_tensor(False)
+    if is_alike is True:
+        return reduction.reduce_all(x == y)
+    (x, y), count = map(ravel, (x, y)), shapes.product([math.minimum(m, n) for m, n in sizes])
+    return logic.logical_and(is_alike, reduction.reduce_all(x[:count] == y[:count]))
 
 
 def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
@@ -214,9 +234,16 @@ def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None
 
 def round(a: Any, decimals: int = 0) -> Tensor:
     x = convert_to_tensor(a)
+    if is_bool_array(x):
+        if decimals:
+            raise located(TypeError("np.round of bools takes no decimals"))
+        return astype(x, float16)
+    if decimals < 0:
+        unit = 10.0 ** -decimals
+        return astype(math.rint(x / unit) * unit, x.dtype)
     if x.dtype.level < 2:
         return x
-    return math.rint(x) if not decimals else math.rint(x * 10.0 ** decimals) / 10.0 ** decimals
+    return math.rint(x * 10.0 ** decimals) / 10.0 ** decimals if decimals else math.rint(x)
 
 
 around = round
@@ -270,6 +297,8 @@ def vecdot(x1: Any, x2: Any, axis: int = -1) -> Tensor:
 def cross(a: Any, b: Any) -> Tensor:
     """The cross product of vectors of length 3 along the last axis (`numpy.cross`)."""
     x, y = together(a, b)
+    require(all_of(*[same(shapes.dim(each, -1), 3) for each in (x, y)]), ValueError(
+        "np.cross takes vectors of length 3; of length 2, take a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]"))
     return roll(x, -1, -1) * roll(y, -2, -1) - roll(x, -2, -1) * roll(y, -1, -1)
 
 
@@ -290,8 +319,15 @@ def imag(val: Any) -> Tensor:
     return complex_numbers.imag(val)
 
 
-def angle(z: Any) -> Tensor:
-    return complex_numbers.angle(z)
+def angle(z: Any, deg: bool = False) -> Tensor:
+    """The argument, of a real number the angle of the point (z, 0): nan of nan, which `tf.math.angle` has as 0."""
+    x = convert_to_tensor(z)
+    if x.dtype.is_complex:
+        found = complex_numbers.angle(x)
+    else:
+        x = inexact(x)
+        found = math.atan2(creation.zeros_like(x), x)
+    return found * (180 / np.pi) if deg else found
 
 
 def iscomplexobj(x: Any) -> bool:

@@ -11,6 +11,7 @@ from runtime.numpy.reductions import doubles, is_array, with_ints
 from runtime.numpy.statistics import convolve
 from runtime.ops import creation, decompositions, math, reduction
 from runtime.ops import shape as shapes
+from runtime.ops.checks import require
 
 __all__ = ["polyadd", "polyder", "polyfit", "polyint", "polymul", "polysub", "polyval", "vander"]
 
@@ -39,6 +40,7 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     if full:
         raise NotImplementedError("polyfit gives the coefficients alone, not with full=True")
     values, wanted = floats(doubles(x), doubles(y))
+    require(shapes.dim(values, 0) > 0, TypeError("expected non-empty vector for x"))
     matrix = vander(values, deg + 1)
     rhs = wanted if wanted.ndim == 2 else wanted[:, None]
     if w is not None:

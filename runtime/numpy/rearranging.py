@@ -22,11 +22,13 @@ from runtime.numpy.arrays import (
     operands,
     ravel,
     reshape,
+    sizes_of,
     smaller,
     together,
 )
 from runtime.ops import concat_split, creation, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
+from runtime.ops.checks import message, require
 from runtime.ops.gather import boolean_mask, gather, scatter
 from runtime.ops.indexing import from_end
 
@@ -110,7 +112,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     if places.ndim and places.dtype.is_bool:
         places = ravel(logic.where(places))
     elif not places.ndim or places.type.shape == (1,):
-        place = astype(from_end(places if not places.ndim else places[0], size), int64)
+        place = _inserting_at(places if not places.ndim else places[0], size)
         if axis is None or not added.ndim:
             block = ravel(added) if not rest else shapes.broadcast_to(added, [1, *rest])
         elif added.ndim < x.ndim:
@@ -118,12 +120,20 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
         else:
             block = moveaxis(added, axis, 0)
         return _back(concatenate([x[:place], block, x[place:]]), axis)
-    places = from_end(astype(places, int64), size)
+    places = _inserting_at(places, size)
     count = shapes.dim(places, 0, int64)
     added = moveaxis(added, axis, 0) if axis is not None and added.ndim == x.ndim else added
     both = concatenate([shapes.broadcast_to(added, [count, *rest]), x])
     order = sorting.argsort(concatenate([2 * places, 2 * astype(creation.range(size), int64) + 1]), stable=True)
     return _back(gather(both, order), axis)
+
+
+def _inserting_at(places: Tensor, size: Any) -> Tensor:
+    """The places before which elements are inserted, counted from the start."""
+    found = astype(from_end(astype(places, int64), size), int64)
+    require(reduction.reduce_all(logic.logical_and(found >= 0, found <= size)), IndexError(message(
+        "an index of insert is out of bounds for an axis of size ", size)))
+    return found
 
 
 def _back(x: Tensor, axis: int | None) -> Tensor:
@@ -182,8 +192,10 @@ def without_zeros(x: Tensor, trim: str) -> tuple[Any, Any]:
 
 def resize(a: Any, new_shape: Any) -> Tensor:
     x = ravel(a)
-    sizes = [*new_shape] if isinstance(new_shape, (list, tuple)) else [new_shape]
+    sizes = sizes_of(new_shape)
     count = shapes.product(sizes)
+    if x.type.shape[0] == 0:
+        return creation.zeros(sizes, x.dtype)
     return shapes.reshape(gather(x, creation.range(count) % shapes.dim(x, 0)), sizes)
 
 
@@ -274,6 +286,8 @@ def _values(convert: Callable[..., list[Tensor]], *values: Any) -> list[Tensor]:
 def choose(a: Any, choices: Any) -> Tensor:
     places = convert_to_tensor(a)
     values = broadcast_arrays(*_values(together, *choices)) if not isinstance(choices, Tensor) else choices
+    require(reduction.reduce_all(logic.logical_and(places >= 0, places < len(values))),
+            ValueError("invalid entry in choice array"))
     found = values[0] + creation.zeros_like(places, values[0].dtype)
     for k in range(1, len(values)):
         found = logic.where(logic.equal(places, k), values[k], found)
@@ -308,6 +322,9 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Tensor:
         raise ValueError(f"a window of {len(sizes)} sizes takes as many axes, not {len(axes)}")
     rank = found.ndim
     for size, place in zip(sizes, axes, strict=True):
+        require(size >= 0, ValueError("`window_shape` cannot contain negative values"))
+        require(shapes.dim(found, place % rank) >= size, ValueError(
+            "window shape cannot be larger than input array shape"))
         starts = astype(creation.range(shapes.dim(found, place % rank) - (size - 1)), int64)
         places = starts[:, None] + astype(creation.range(size), int64)
         found = moveaxis(gather(found, places, axis=place % rank), place % rank + 1, -1)

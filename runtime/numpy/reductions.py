@@ -17,7 +17,7 @@ from runtime.core.types import complex128, float16, float32, float64, int8, int6
 from runtime.numpy.arrays import astype, concatenate, floats, inexact, moveaxis, ones_like, ravel
 from runtime.ops import creation, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
-from runtime.ops.effects import raise_unless
+from runtime.ops.checks import require
 from runtime.ops.gather import gather, scatter_nd
 from runtime.ops.static_arguments import axes_of
 
@@ -33,6 +33,11 @@ Axis = Any  # None, an int, or a tuple of ints
 def is_array(x: Any) -> bool:
     """Whether a value of a graph is made of arrays, so that NumPy's dtypes hold."""
     return isinstance(x, GraphTensor) and (x.is_object or x.type.of_arrays)
+
+
+def is_bool_array(x: Any) -> bool:
+    """Whether a value is of bools of arrays."""
+    return is_array(x) and x.dtype.is_bool
 
 
 def summable(x: Any, dtype: Any = None) -> Tensor:
@@ -103,11 +108,17 @@ def _extreme(reduce: Callable[..., Tensor], function: Callable[..., Tensor], a: 
     if initial is None:
         if where is not None and where is not True:
             raise ValueError("max and min with where= take initial=, the value where none is chosen")
+        _refuse_empty(function.__name__, x, axis)
         return reduce(x, axis, keepdims)
     if axis is None:
         found = reduce(concatenate([ravel(_where(x, where, initial)), ravel(astype(initial, x.dtype))]), 0)
         return shapes.reshape(found, [1] * x.ndim) if keepdims else found
     return function(reduce(_where(x, where, initial), axis, keepdims), astype(initial, x.dtype))
+
+
+def _refuse_empty(name: str, x: Tensor, axis: Axis) -> None:
+    """ValueError if a reduction by the ufunc `name`, which has no identity, is one of no elements."""
+    require(_count(x, axis) > 0, ValueError(f"zero-size array to reduction operation {name} which has no identity"))
 
 
 amax, amin = max, min
@@ -145,9 +156,9 @@ def std(a: Any, axis: Axis = None, dtype: Any = None, ddof: Any = 0, keepdims: b
 
 
 def _count(x: Tensor, axis: Axis) -> Any:
-    """The number of elements per reduction."""
+    """The number of elements per reduction: an int where it is known."""
     axes = range(x.ndim) if axis is None else axes_of("a reduction", axis, x.ndim)
-    return convert_to_tensor(shapes.product([shapes.dim(x, i, int64) for i in axes]))
+    return shapes.product([shapes.dim(x, i, int64) for i in axes])
 
 
 def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
@@ -158,6 +169,7 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
         if x.ndim != w.ndim and isinstance(axis, int):
             w = shapes.reshape(w, [-1 if i == axis % x.ndim else 1 for i in range(x.ndim)])
         total = sum(w * ones_like(x), axis, keepdims=keepdims)
+        require(all(total), ZeroDivisionError("Weights sum to zero, can't be normalized"))
         found = sum(x * w, axis, keepdims=keepdims) / total
     if not returned:
         return found
@@ -241,7 +253,9 @@ def reduced(ufunc: Any, function: Callable[[Any, Any], Any], a: Any, axis: Any =
     """What an associative function of two operands, that of `ufunc`, makes of all elements along an axis."""
     x = ravel(a) if axis is None else moveaxis(convert_to_tensor(a), axis, 0)
     x = astype(x, bool) if ufunc is np.logical_xor else x
-    if ufunc.identity is not None:  # the result for no elements
+    if ufunc.identity is None:
+        _refuse_empty(ufunc.__name__, x, 0)
+    else:  # the result for no elements
         x = concatenate([creation.fill([1, *shapes.dims(x)[1:]], astype(ufunc.identity, x.dtype)), x])
     found = accumulated(function, x, 0)[-1]
     if not keepdims:
@@ -256,7 +270,7 @@ def sums_between(a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Tens
     The indices must not decrease.
     """
     x, starts = moveaxis(summable(a, dtype), axis, 0), astype(indices, int64)
-    raise_unless(reduction.reduce_all(starts[1:] >= starts[:-1]), InvalidArgumentError(
+    require(reduction.reduce_all(starts[1:] >= starts[:-1]), InvalidArgumentError(
         "add.reduceat takes indices that do not decrease, in a traced function"))
     places = astype(creation.range(shapes.dim(x, 0)), int64)
     part = sorting.searchsorted(starts, places, "right", int64) - 1
@@ -292,24 +306,37 @@ def nanmean(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False
 
 
 def nanmax(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    return _number_or_nan(a, max(_without_nan(a, -np.inf), axis, keepdims), axis, keepdims)
+    return _extreme_number("fmax", reduction.reduce_max, -np.inf, a, axis, keepdims)
 
 
 def nanmin(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    return _number_or_nan(a, min(_without_nan(a, np.inf), axis, keepdims), axis, keepdims)
+    return _extreme_number("fmin", reduction.reduce_min, np.inf, a, axis, keepdims)
 
 
 def nanargmax(a: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    return argmax(_without_nan(a, -np.inf), axis, keepdims)
+    return _arg_number(argmax, -np.inf, a, axis, keepdims)
 
 
 def nanargmin(a: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    return argmin(_without_nan(a, np.inf), axis, keepdims)
+    return _arg_number(argmin, np.inf, a, axis, keepdims)
 
 
-def _number_or_nan(a: Any, found: Tensor, axis: Axis, keepdims: bool) -> Tensor:
-    """The result, or NaN where all elements are."""
+def _arg_number(find: Callable[..., Tensor], instead: float, a: Any, axis: int | None, keepdims: bool) -> Tensor:
+    """The index of the extreme of the elements that are numbers. ValueError where none is."""
     x = convert_to_tensor(a)
+    found = find(_without_nan(x, instead), axis, keepdims)
+    if x.dtype.level >= 2:
+        is_number = logic.logical_not(math.is_nan(x))
+        require(reduction.reduce_all(reduction.reduce_any(is_number, axis)), ValueError("All-NaN slice encountered"))
+    return found
+
+
+def _extreme_number(name: str, reduce: Callable[..., Tensor], instead: float, a: Any, axis: Axis, keepdims: bool
+                    ) -> Tensor:
+    """The extreme of the elements that are numbers, or NaN where none is."""
+    x = convert_to_tensor(a)
+    _refuse_empty(name, x, axis)
+    found = reduce(_without_nan(x, instead), axis, keepdims)
     if x.dtype.level < 2:
         return found
     return logic.where(reduction.reduce_all(math.is_nan(x), axis, keepdims), np.nan, found)

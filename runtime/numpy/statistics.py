@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.types import float64, int64
 from runtime.numpy.arrays import (
@@ -24,9 +25,10 @@ from runtime.numpy.arrays import (
     together,
 )
 from runtime.numpy.functions import diff, dot, searchsorted
-from runtime.numpy.reductions import averaged, cumsum, doubles, is_array, max, mean, min, sum
+from runtime.numpy.reductions import averaged, cumsum, doubles, is_array, is_bool_array, mean, sum
 from runtime.ops import complex_numbers, concat_split, creation, linalg, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
+from runtime.ops.checks import all_of, message, require
 from runtime.ops.gather import gather, scatter_nd
 from runtime.ops.static_arguments import axes_of
 
@@ -56,6 +58,8 @@ def _kept(found: Tensor, axes: list[int], keepdims: bool, first: int = 0) -> Ten
 
 def median(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
     x, axes = _last(averaged(a), axis)
+    if x.type.shape[-1] == 0:
+        return _kept(mean(x, -1), axes, keepdims)
     ordered = sorting.sort(x)
     count = shapes.dim(ordered, -1)
     found = (ordered[..., (count - 1) // 2] + ordered[..., count // 2]) / 2
@@ -84,17 +88,21 @@ def nanpercentile(a: Any, q: Any, axis: Axis = None, method: str = "linear", kee
 
 
 def nanmedian(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    return _quantile(a, 0.5, 1.0, axis, "linear", keepdims, True)
+    return _quantile(averaged(a), 0.5, 1.0, axis, "linear", keepdims, True)
 
 
 def _quantile(a: Any, q: Any, whole: float, axis: Axis, method: str, keepdims: bool, skips_nan: bool) -> Tensor:
     if method not in _METHODS:
         raise NotImplementedError(f"quantile and percentile take the methods {', '.join(_METHODS)}, not {method!r}")
+    if method in ("linear", "midpoint"):
+        _refuse_bools("quantile", a)
     tensor = averaged(a)
     if is_array(a) and not isinstance(q, (int, float)):
         tensor = astype(tensor, float64)
     x, axes = _last(tensor, axis)
     ordered, shares = sorting.sort(x), astype(q, float64) / whole
+    require(reduction.reduce_all(logic.logical_and(shares >= 0, shares <= 1)), ValueError(
+        "Quantiles must be in the range [0, 1]" if whole == 1 else "Percentiles must be in the range [0, 100]"))
     flat = ravel(shares)
     is_nan = math.is_nan(ordered)
     if skips_nan:
@@ -126,6 +134,13 @@ def _between(ordered: Tensor, low: Tensor, high: Tensor, share: Tensor, per_row:
     return logic.where(logic.equal(first, last), first, inside)
 
 
+def _refuse_bools(name: str, a: Any) -> None:
+    """TypeError for an array of bools, which have no differences."""
+    if is_bool_array(a):
+        raise located(TypeError(
+            f"numpy.{name} takes numbers, not bools, which cannot be subtracted: give it a.astype(int)"))
+
+
 def nanvar(a: Any, axis: Axis = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
     x = averaged(a if dtype is None else astype(a, dtype))
     is_number = logic.logical_not(math.is_nan(x))
@@ -147,13 +162,30 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         raise NotImplementedError("histogram takes bins as a number or as edges, not the name of an estimator")
     edges = elements(bins)
     if edges.ndim:
+        require(reduction.reduce_all(edges[:-1] <= edges[1:]),
+                ValueError("`bins` must increase monotonically, when an array"))
         return edges
+    require(edges >= 1, ValueError("`bins` must be positive, when an integer"))
     x = ravel(averaged(a))
-    low, high = (min(x), max(x)) if range is None else (astype(bound, x.dtype) for bound in range)
-    flat = logic.equal(low, high)
-    low, high = logic.where(flat, low - 0.5, low), logic.where(flat, high + 0.5, high)
-    found: Tensor = spaced(low, high, bins + 1, True, x.dtype)[0]
+    found: Tensor = spaced(*_outer_edges(x, range), bins + 1, True, x.dtype)[0]
+    require(reduction.reduce_all(found[:-1] < found[1:]), ValueError(message(
+        "Too many bins for data range. Cannot create ", bins, " finite-sized bins.")))
     return found
+
+
+def _outer_edges(x: Tensor, range: Any) -> tuple[Tensor, Tensor]:
+    """The first and the last edge of bins for a vector."""
+    if range is not None:
+        low, high = (astype(bound, x.dtype) for bound in range)
+        require(logic.logical_not(low > high), ValueError("max must be larger than min in range parameter."))
+    else:
+        is_empty = logic.equal(shapes.dim(x, 0), 0)
+        low = logic.where(is_empty, 0.0, reduction.reduce_min(x))
+        high = logic.where(is_empty, 1.0, reduction.reduce_max(x))
+    require(logic.logical_and(math.is_finite(low), math.is_finite(high)), ValueError(message(
+        "autodetected" if range is None else "supplied", " range of ", [*(range or (low, high))], " is not finite")))
+    is_one = logic.equal(low, high)
+    return logic.where(is_one, low - 0.5, low), logic.where(is_one, high + 0.5, high)
 
 
 def _of_equal_width(x: Tensor, borders: Tensor, inside: Tensor, count: Any) -> Tensor:
@@ -206,13 +238,15 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     values, edges = together(x, bins)
+    ups, downs = [reduction.reduce_all(found) for found in (edges[:-1] <= edges[1:], edges[:-1] >= edges[1:])]
+    require(logic.logical_or(ups, downs), ValueError("bins must be monotonically increasing or decreasing"))
     up = searchsorted(edges, values, "left" if right else "right")
     if isinstance(bins, (np.ndarray, list, tuple)) and not hasattr(type(bins), "__tensor__"):
         plain = np.asarray(bins) if all(not isinstance(b, Tensor) for b in bins) else None
         if plain is not None and (plain.size < 2 or plain[0] <= plain[-1]):
             return up
     down = shapes.dim(edges, 0, int64) - searchsorted(edges[::-1], values, "right" if right else "left")
-    return logic.where(reduction.reduce_all(edges[:-1] <= edges[1:]), up, down)
+    return logic.where(ups, up, down)
 
 
 # Covariance.
@@ -248,7 +282,12 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Tensor:
 
 def gradient(f: Any, *varargs: Any, axis: Axis = None, edge_order: int = 1) -> Any:
     x = averaged(f)
+    _refuse_bools("gradient", f)
     axes = [*builtins.range(x.ndim)] if axis is None else axes_of("gradient", axis, x.ndim)
+    for each in axes:
+        require(shapes.dim(x, each) > edge_order, ValueError(
+            "Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are "
+            "required."))
     spaces = [1.0] * len(axes) if not varargs else [*varargs] * (len(axes) if len(varargs) == 1 else 1)
     if len(spaces) != len(axes):
         raise TypeError("gradient takes one distance, or one for each axis")
@@ -307,6 +346,9 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     if None not in sizes and sizes[0] < sizes[1]:  # type: ignore[operator]
         x, kernel = kernel, x
     n, m = shapes.dim(x, 0, int64), shapes.dim(kernel, 0, int64)
+    require(all_of(n > 0, m > 0), ValueError("convolve and correlate take arrays that are not empty"))
+    if x.dtype.is_bool:
+        return astype(convolve(astype(x, int64), astype(kernel, int64), mode), bool)
     padded = concat_split.pad(x, [[m - 1, m - 1]])
     if type(m) is int and 0 < m <= _SHORT:
         found = kernel[0] * padded[m - 1:]

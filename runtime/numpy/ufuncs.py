@@ -12,7 +12,7 @@ from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor, holds_tensor, promoted_arrays
 from runtime.core.types import int8, int32, uint8
 from runtime.numpy.arrays import astype, floats, inexact, operands
-from runtime.numpy.reductions import is_array
+from runtime.numpy.reductions import is_bool_array
 from runtime.ops import complex_numbers, creation, logic, math
 
 __all__ = ["UFUNCS"]
@@ -96,11 +96,6 @@ def _absolute(x: Any) -> Any:
 
 def _square(x: Any) -> Any:
     return astype(x, int8) if is_bool_array(x) else math.square(x)
-
-
-def is_bool_array(x: Any) -> bool:
-    """Whether a value is of bools of arrays."""
-    return is_array(x) and x.dtype.is_bool
 
 
 def _fmod(x: Any, y: Any) -> Any:

@@ -47,6 +47,8 @@ STATISTICS: list[Case] = [
     (lambda x: np.digitize(x, [-1.0, 0.0, 1.0], right=True), (X,)),
     (lambda x: np.digitize(x, np.array([1.0, 0.0, -1.0])), (X,)),
     (lambda x, b: np.digitize(x, b), (X, np.array([1.0, 0.0, -1.0]))),
+    *[(lambda x: np.histogram(x, 3), (few,)) for few in (V[:0], I[0, :0], np.array([2.0, 2.0]))],
+    (lambda x: np.histogram(x[x > 9], 3), (V,)), (lambda x: np.median(x), (V[:0],)), (lambda x: np.nanmedian(x), (B,)),
     (lambda x: np.cov(x), (X,)), (lambda x, y: np.cov(x, y), (V, V ** 2)), (lambda x: np.cov(x), (V,)),
     (lambda x: np.cov(x, rowvar=False, bias=True), (X,)), (lambda x: np.cov(x), (I,)), (lambda x: np.cov(x), (Z,)),
     (lambda x: np.corrcoef(x), (X,)), (lambda x, y: np.corrcoef(x, y)[0, 1], (V, V ** 3)),
@@ -79,6 +81,9 @@ REDUCTIONS: list[Case] = [
     (lambda x: np.nanargmax(x, 1), (N,)), (lambda x: np.nanargmin(x), (N,)), (lambda x: np.nansum(x), (np.int8(I),)),
     *([(lambda x: np.cumulative_sum(x, axis=0, include_initial=True), (X,)),
        (lambda x: np.cumulative_prod(x, axis=0), (X,))] if hasattr(np, "cumulative_sum") else []),
+    *[(make(decimals), (x,)) for decimals in (-2, -1, 0, 2) for x in (100 * X, 100 * np.float32(X), 31 * I)
+      for make in (lambda decimals: lambda x: np.round(x, decimals),)],
+    *per_axis(lambda axis: lambda x: np.max(x, axis=axis), np.zeros((0, 3))[:, None], axes=(1, 2)),
     (lambda x: np.sort(x[np.argpartition(x, 2)[:3]]), (V,)), (lambda x: np.sort(np.partition(x, 2)[:3]), (V,)),
 ]
 SETS: list[Case] = [
@@ -148,6 +153,7 @@ PRODUCTS: list[Case] = [
       for make in (lambda mode: lambda x, y: np.convolve(x, y, mode),
                    lambda mode: lambda x, y: np.correlate(x, y, mode))],
     (lambda x, y: np.correlate(x, y, "full"), (Z[0], Z[1, :3])), (lambda x: np.convolve(x, [1, 2, 1]), (I[0],)),
+    (lambda x: (np.convolve(x, x), np.correlate(x, x, "full")), (B[0],)),
     (lambda x, y: np.polyfit(x, y, 2), (V, V ** 2 + 1)), (lambda x, y: np.polyfit(x, y, 1, w=y), (V, V ** 2 + 1)),
     (lambda x, y: np.polyfit(x, y, 1), (np.arange(5), np.array([1, 3, 2, 5, 4]))), (lambda x: np.vander(x, 3), (V,)),
     (lambda p, x: np.polyval(p, x), (W, X)), (lambda x: np.polyval([1, 2, 3], x), (X,)),
@@ -171,6 +177,17 @@ PRODUCTS: list[Case] = [
 EXTREME = np.array([0.0, -0.0, 1.0, -0.75, 2.0**-1074, 1.5e308, -np.inf, np.nan, 0.5, 4.0 - 2.0**-51])
 TIES = np.array([1, 0, 1, 1, 0, 1, 0])
 OTHERS: list[Case] = [
+    *[(make(deg), (x,)) for deg in (False, True) for x in (X, I, Z, np.float32(X), np.array([np.nan, -1.0, -0.0, 0.0]))
+      for make in (lambda deg: lambda x: np.angle(x, deg),)],
+    *[(lambda x, y: np.array_equal(x, y), pair) for pair in (
+        (X, X), (X, Y), (X, X.T), (V, V[:1]), (V[:1], V[:0]), (V[:0], V[:0]), (X[:0], T[0, :0]), (X, V))],
+    (lambda x, y: np.array_equal(x[x > 0], y[y > 0]), (V, V)), (lambda x, y: np.array_equal(x[x > 0], y), (V, V)),
+    *[(program, (V, X[:, :2])) for program in (
+        lambda x, y: x[:6].reshape(y.shape), lambda x, y: np.reshape(x[:6], y.shape),
+        lambda x, y: x[:6].reshape(y.shape, order="F"), lambda x, y: y.reshape(y.shape + (1,)),
+        lambda x, y: y.reshape((1, *y.shape)), lambda x, y: y.reshape(y.shape[:1] + (-1,)),
+        lambda x, y: y.reshape((-1,) + y.shape[1:]), lambda x, y: np.resize(x, y.shape),
+        lambda x, y: np.zeros_like(x, shape=y.shape), lambda x, y: y.reshape(np.array([2, 3]), order="F"))],
     (lambda x, y: np.lexsort((x, y)), (V, TIES)), (lambda x, y: np.lexsort([y, x]), (V, TIES)),
     (lambda x: np.lexsort((x, x > 0), axis=0), (X,)), (lambda x: np.lexsort(x), (D.T,)),
     (lambda x, y: np.block([[x, y], [np.ones((1, 4)), np.zeros((1, 4))]]), (X, Y)),

@@ -21,6 +21,8 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "nan_to_num": lambda x: np.nan_to_num(np.sqrt(x), True, 7.0), "bitwise_count": lambda x: np.bitwise_count(
         np.int16(-200) + x.astype(np.int16)),
     "fromiter": lambda x: (np.fromiter((v * v for v in x[0]), dtype=float), np.fromiter(x[1], np.int32, 2)),
+    "round bools": lambda x: (np.round(x > 0), (x > 0).round()), "sums of nothing": lambda x: (
+        np.float64(sum(x[:0])), np.float64(sum(x[0, :0], 2.5))), "meshgrid": lambda x: np.meshgrid(x[0], x[1]),
     "array of a list": lambda x: np.array([float(v) for v in x[0]]) / 3,
 }
 
@@ -31,6 +33,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
 def test_as_in_numpy(program: Callable[[Any], Any], executor: str) -> None:
     x = np.arange(6.0).reshape(2, 3) - 2
     wanted, found = program(x), on(executor, program)(x)
+    assert isinstance(found, tuple) == isinstance(wanted, tuple)
     for want, got in zip(*[y if isinstance(y, (tuple, list)) else (y,) for y in (wanted, found)], strict=True):
         np.testing.assert_allclose(got, want)
         assert np.asarray(got).dtype == want.dtype and np.shape(got) == want.shape

@@ -369,6 +369,8 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
     x = convert_to_tensor(iterable)
     if not x.ndim:
         raise not_iterable()
+    if x.type.shape[0] == 0:
+        return start
     if x.dtype.is_bool:
         of_arrays = is_array(x) and not x.type.weak
         x = apply(CAST, x, dtype=t.int64) if of_arrays else apply(CAST, x, dtype=t.int32, weak=True)

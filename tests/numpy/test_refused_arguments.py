@@ -1,0 +1,102 @@
+"""Arguments for which NumPy's functions raise: the same class of exception eagerly and in graphs."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from traced_once import on_both
+
+import runtime as rt
+
+NONE, ONE, SOME, TABLE = np.zeros(0), np.ones(1), np.array([1.0, 2.0, 4.0]), np.zeros((0, 3))
+PLACES, BOOLS = np.array([0, 2]), np.array([True, False, True])
+windows = np.lib.stride_tricks.sliding_window_view
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "max": (lambda x: x.max(), (NONE,)), "min of what is left": (lambda x: x[x > 5].min(), (SOME,)),
+    "max of ints": (lambda x: np.max(x[x > 5]), (PLACES,)), "max along": (lambda x: np.max(x, axis=0), (TABLE,)),
+    "max along, kept": (lambda x: x.max(axis=0, keepdims=True), (TABLE,)), "ptp": (lambda x: np.ptp(x), (NONE,)),
+    "max of no rows": (lambda x: x.max(axis=1), (TABLE[:, :0],)), "reduce": (lambda x: np.minimum.reduce(x), (NONE,)),
+    "reduce fmax": (lambda x: np.fmax.reduce(x[x > 5]), (SOME,)), "nanmax": (lambda x: np.nanmax(x), (NONE,)),
+    "nanmin": (lambda x: np.nanmin(x[x > 5]), (SOME,)), "nanargmax": (lambda x: np.nanargmax(x), (NONE,)),
+    "nanargmin": (lambda x: np.nanargmin(x, 0), (np.array([[1, np.nan], [2, np.nan]]),)),
+    "histogram of nan": (lambda x: np.histogram(x), (np.array([1.0, np.nan]),)),
+    "histogram to inf": (lambda x: np.histogram(x, range=(0, np.inf)), (SOME,)),
+    "histogram reversed": (lambda x: np.histogram(x, range=(2, 1)), (SOME,)),
+    "histogram of no bins": (lambda x: np.histogram(x, 0), (SOME,)),
+    "histogram, edges": (lambda x: np.histogram(x, [1, 0, 2]), (SOME,)),
+    "gradient": (lambda x: np.gradient(x), (ONE,)),
+    "gradient of what is left": (lambda x: np.gradient(x[x > 5]), (SOME,)),
+    "gradient along": (lambda x: np.gradient(x, axis=0), (TABLE,)),
+    "gradient of order 2": (lambda x: np.gradient(x, edge_order=2), (SOME[:2],)),
+    "windows": (lambda x: windows(x, 4), (SOME,)), "windows of what is left": (lambda x: windows(x[x > 1], 3), (SOME,)),
+    "windows of a negative size": (lambda x: windows(x, -1), (SOME,)),
+    "percentile": (lambda x: np.percentile(x, 101), (SOME,)),
+    "quantile": (lambda x: np.quantile(x, [0.5, -0.1]), (SOME,)),
+    "partition": (lambda x: np.partition(x, 3), (SOME,)), "argpartition": (lambda x: np.argpartition(x, -4), (SOME,)),
+    "bincount": (lambda x: np.bincount(x - 1), (PLACES,)),
+    "digitize": (lambda x: np.digitize(x, [1.0, 3, 2]), (SOME,)),
+    "interp": (lambda x: np.interp(1.0, x, x), (NONE,)), "convolve": (lambda x: np.convolve(x, x), (NONE,)),
+    "correlate": (lambda x: np.correlate(x, x[x > 5]), (SOME,)), "insert": (lambda x: np.insert(x, 4, 1.0), (SOME,)),
+    "insert several": (lambda x: np.insert(x, [0, 4], 1.0), (SOME,)),
+    "polyfit": (lambda x: np.polyfit(x, x, 1), (NONE,)),
+    "average": (lambda x: np.average(x, weights=x * 0), (SOME,)), "cross": (lambda x: np.cross(x, x), (np.ones(4),)),
+    "choose": (lambda x: np.choose(x, [1.0, 2.0]), (PLACES,)),
+}
+OF_ARRAYS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "==": (lambda x, y: x == y, (SOME, PLACES)), "!=": (lambda x, y: (x != y).any(), (SOME, PLACES)),
+    "max of bools": (lambda x: x[:0].max(), (BOOLS,)),
+    "percentile of bools": (lambda x: np.percentile(x, 50), (BOOLS,)),
+    "gradient of bools": (lambda x: np.gradient(x), (BOOLS,)), "round bools": (lambda x: np.round(x, 1), (BOOLS,)),
+}
+
+
+def python_class(error: BaseException) -> type[BaseException]:
+    """The class among Python's own."""
+    return next(kind for kind in type(error).__mro__ if kind.__module__ == "builtins")
+
+
+@pytest.mark.parametrize("case", [*CASES, *OF_ARRAYS])
+def test_as_numpy(case: str) -> None:
+    pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
+    f, args = (CASES | OF_ARRAYS)[case]
+    with pytest.raises(Exception) as wanted:
+        f(*args)
+    kind, tensors = python_class(wanted.value), [rt.constant(x) for x in args]
+    for traced in on_both(f).values():
+        with pytest.raises(kind, match=__file__):  # which says where
+            traced(*args)
+        if case in CASES:
+            with pytest.raises(kind):
+                traced(*tensors)
+    if case in CASES:
+        with pytest.raises(kind):
+            f(*tensors)
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+def test_what_a_handler_catches(executor: str) -> None:
+    def top(x, k):
+        try:
+            return x[x > k].max()
+        except ValueError:
+            return -1.0
+
+    staged = rt.function(top, executor=executor)
+    assert [float(staged(SOME, k)) for k in (1.0, 3.0, 5.0)] == [4.0, 4.0, -1.0]
+
+
+def test_tensors_keep_what_tf_says() -> None:
+    x, y = rt.ones([3]), rt.ones([2])
+    for f in (lambda x, y: x == y, rt.function(lambda x, y: x == y)):
+        assert not f(x, y)
+    assert float(rt.reduce_max(rt.ones([0]))) == float(rt.function(rt.reduce_max)(rt.ones([0]))) == -np.inf
+
+
+def test_text() -> None:
+    with pytest.raises(ValueError, match=r"autodetected range of \[1.0, inf\] is not finite"):
+        rt.function(lambda x: np.histogram(x))(np.array([1.0, np.inf]))
+    with pytest.raises(ValueError, match=r"kth\(=3\) out of bounds \(2\)"):
+        rt.function(lambda x: np.partition(x[x > 1], 3))(SOME)
