@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from runtime.core.graph import Graph, Node, Value
-from runtime.core.types import TensorType
+from runtime.core.types import ListType, TensorType, Type
 from runtime.staging.values.lattice import Leaf, Nested, Spec, leaf_types
 
-__all__ = ["PythonResults", "may_be_numbers", "python_results"]
+__all__ = ["PythonResults", "may_be_numbers", "python_results", "tensor_ends"]
 
 MOST_STEPS: Final = 200_000
 """Results that take more operations are computed by the graph."""
@@ -163,6 +163,58 @@ class _Loop:
             values[result] = found
         for k in self.wanted if state else ():
             state[k] = values[self.body.outputs[k]]
+
+
+def tensor_ends(body: Graph, test: Graph | None, leaves: Sequence[Any]) -> bool:
+    """Whether a tensor certainly decides when the loop ends, so that it would if the loop were unrolled. For the
+    arguments see `python_results`."""
+    if test is None:
+        return False
+    inputs = body.inputs[len(body.inputs) - len(leaves):]
+    indices = body.inputs[:len(body.inputs) - len(leaves)]
+    known = {k for k, leaf in enumerate(leaves) if _is_constant(getattr(leaf, "value", None))}
+    while True:
+        values = _of_python(body, {*indices, *(inputs[k] for k in known), *_constant_captures(body)})
+        lost = {k for k in known if body.outputs[k] not in values}
+        if not lost:
+            break
+        known -= lost
+    known_to_test = {*(test.inputs[k] for k in known), *_constant_captures(test)}
+    return test.outputs[0] not in _of_python(test, known_to_test)
+
+
+_SIZES: Final = frozenset({"dim", "list_length"})
+"""Ops whose results Python may know, whatever they are applied to."""
+
+
+def _of_python(graph: Graph, known: set[Value]) -> set[Value]:
+    """The values that Python may know if it knows some: numbers, truth values and lists of these."""
+    for node in graph.nodes:
+        graphs = node.subgraphs
+        if node.op.name == "cond":
+            if node.inputs[0] in known:
+                branches = [(each, _of_python(each, {inner for outer, inner in each.captures if outer in known}))
+                            for each in graphs.values()]
+                known.update(result for k, result in enumerate(node.outputs) if all(
+                    each.outputs[k] in values for each, values in branches))
+        elif node.op.name in _SIZES or known.issuperset(node.inputs):
+            nodes = [node, *[inner for each in graphs.values() for inner in each.walk()]]
+            if node.op.name in _SIZES or all(_is_python_type(value.type) for each in nodes for value in each.outputs):
+                known.update(node.outputs)
+    return known
+
+
+def _is_python_type(type: Type) -> bool:
+    type = type.element if isinstance(type, ListType) else type
+    return isinstance(type, TensorType) and (type.weak or type.dtype.is_bool)
+
+
+def _is_constant(value: Any) -> bool:
+    return isinstance(value, Value) and value.constant is not None and _is_python_type(value.type)
+
+
+def _constant_captures(graph: Graph) -> list[Value]:
+    return [inner for outer, inner in graph.captures if _is_constant(outer)]
 
 
 def _needed(

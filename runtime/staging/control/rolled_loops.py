@@ -23,7 +23,7 @@ from runtime.core.tensor import EagerTensor
 from runtime.core.trace import current_graph
 from runtime.core.types import ListType, TensorType
 from runtime.staging.containers.row_table import ChosenRow, common_table
-from runtime.staging.control.python_results import python_results
+from runtime.staging.control.python_results import python_results, tensor_ends
 from runtime.staging.values.body_tracing import checkpoint, rollback
 from runtime.staging.values.iterables import (
     Counted,
@@ -82,6 +82,8 @@ class RolledLoop:
         self.acts = trials.acts
         self.ops = self.expected = 0
         self.changed: Mapping[str, Any] = {}
+        self.loss: TrialFailed | None = None
+        """What the unrolled loop would know about the state after it, unless a tensor ends it."""
 
     def has_traced(self) -> bool:
         """Whether the loop has added ops to the graph since it began."""
@@ -136,13 +138,14 @@ class RolledLoop:
         self, body: Graph, init: Sequence[Any], specs: Sequence[Spec], out: Sequence[Spec] | None,
         names: Sequence[str],
     ) -> None:
-        """TrialFailed if less would be known about the state after the loop than after the unrolled one."""
+        """TrialFailed if the loop is not equivalent to the unrolled one; a `loss` is for `results` to refuse."""
         refuse_accidents(body)
         if self.ops == 0 and not _has_tensors(body):
             raise TrialFailed("it computes what Python knows")
         if out is None:
             raise TrialFailed("each iteration raises")
         keeps_shapes = max(self.ops, self.expected) <= MANY_OPS
+        self.loss = None
         lengthened = iter(_lengthened(body, sum(len(list(leaf_types(spec))) for spec in specs)))
         for value, after, end, name in zip(init, specs, out, names, strict=True):
             before, grows = describe(value), any([next(lengthened) for _ in leaf_types(after)])
@@ -150,13 +153,16 @@ class RolledLoop:
                     end, Optional):
                 raise TrialFailed(f"{name!r} is None before the loop only")
             if keeps_shapes and (_loses_shape(before, after) or (grows and _is_growing(before, after))):
-                raise TrialFailed(f"{name!r} is {text(before)} before the loop and {text(after)} after it")
+                self.loss = TrialFailed(f"{name!r} is {text(before)} before the loop and {text(after)} after it")
 
     def results(
         self, body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any, may_be_numbers: Sequence[bool]
     ) -> Sequence[Any]:
         """The Python numbers after the loop; None for its other leaves, and for those that have to stay tensors.
-        TrialFailed if the graph would have to compute larger ones."""
+        TrialFailed if the graph would have to compute larger ones, or if less would be known about the state after the
+        loop than after the unrolled one."""
+        if self.loss is not None and not tensor_ends(body, test, leaves):
+            raise self.loss
         found = python_results(body, test, leaves, length, may_be_numbers)
         if not found.fit:
             raise TrialFailed("it computes an int of more than 64 bits")

@@ -422,6 +422,68 @@ def test_a_long_loop_beside_a_growing_list_that_python_ran_before() -> None:
     assert sum(1 for _ in traced.concrete_functions[0].graph.walk()) < 2000
 
 
+def test_a_list_that_grows_until_python_ends_the_loop_keeps_its_length() -> None:
+    last, stops = 40, [k > 40 for k in range(60)]
+
+    def by_index(x: Any) -> Any:
+        steps = []
+        for i in range(60):
+            x = x * 0.5 + i
+            steps.append(x)
+            if i == last or i * i > 2000:
+                x = x + 1
+                break
+        return rt.stack(steps).shape[0], len(steps), x
+
+    def by_length(x: Any) -> Any:
+        steps = []
+        for i in range(60):
+            x = x * 0.5 + i
+            steps.append(x)
+            if len(steps) == 20:
+                break
+        return rt.stack(steps).shape[0], x
+
+    def by_list(x: Any) -> Any:
+        steps = []
+        for i in range(60):
+            x = x * 0.5 + i
+            steps.append(x)
+            if stops[i]:
+                break
+        return rt.stack(steps).shape[0], x
+
+    for f in (by_index, by_length, by_list):
+        check(f, ONE, rolled=False)
+
+
+@pytest.mark.parametrize("least", [0.01, 0.0])
+def test_a_list_that_grows_until_a_tensor_ends_the_loop(least: float) -> None:
+    def f(x: Any) -> Any:
+        steps = []
+        for i in range(60):
+            x = x * 0.9 + 0.001 * i
+            steps.append(x)
+            if i > 2 and abs(steps[-2] - x) < least:
+                break
+        else:
+            steps.append(2.0)
+        return len(steps), steps[-1], rt.reduce_sum(rt.stack(steps))
+
+    check(f, ONE)
+
+
+def test_a_shape_that_changes_until_a_tensor_ends_the_loop() -> None:
+    def f(x: Any) -> Any:
+        for i in range(60):
+            x = rt.concat([x, x[-1:] * 0.5], 0)
+            if x[-1] < 0.001:
+                break
+        return rt.size(x), x[-1], i
+
+    check(f, rt.constant([1.0]))
+
+
 def test_a_shape_that_changes_stays_known() -> None:
     def f(x: Any) -> Any:
         for i in range(40):
