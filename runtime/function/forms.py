@@ -1,7 +1,8 @@
 """The forms in which a traced function has its arrays, objects, lists and dicts: found by trial, the plainest first."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from autograph.backend import as_records
@@ -54,6 +55,16 @@ class Forms:
     def traced(self, once: Callable[[], T]) -> T:
         """The result of `once`, which traces: in the plainest form that the function allows, then in others."""
         return with_generators(lambda: _Trials(self).traced(once))
+
+    @contextmanager
+    def restored_on_error(self) -> Iterator[None]:
+        """Forget what a trace that fails has found out: a trace of other types may not need it."""
+        known, captured = dict(vars(self)), list(self.captured)
+        try:
+            yield
+        except BaseException:
+            vars(self).update(known, captured=captured)
+            raise
 
     def arenas(self) -> Mapping[Name, Arena]:
         """New arenas for a trace, by the names of classes."""

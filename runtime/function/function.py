@@ -464,7 +464,7 @@ class Function(Called, Inspected):
             for concrete in group:
                 types = [join_types(a, b) or a for a, b in zip(types, concrete.types, strict=True)]
             try:
-                with relaxed():
+                with relaxed(), self._forms.restored_on_error():
                     return self._trace(call, types)
             except (Exception, NeedsKnownShapes):
                 self._fixed.add(call.structure)  # it needs known dimensions, for example as Python numbers
