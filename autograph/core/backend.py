@@ -28,9 +28,9 @@ from autograph.core.staged_items import has_staged_items
 from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
-    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "GeneratorExpression", "Handler", "MutableValue", "Part",
-    "RaisedBy", "Refused", "RolledLoop", "Substitute", "UnrolledLoop", "Wrapper", "ambient", "answered", "backend_for",
-    "backend_of", "deciding", "has_backend", "indexed", "is_unchangeable", "keep_keys", "keyed", "plain",
+    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "FirstIteration", "GeneratorExpression", "Handler", "MutableValue",
+    "Part", "RaisedBy", "Refused", "RolledLoop", "Substitute", "UnrolledLoop", "Wrapper", "ambient", "answered",
+    "backend_for", "backend_of", "deciding", "has_backend", "indexed", "is_unchangeable", "keep_keys", "keyed", "plain",
     "register", "register_indexed", "register_keyed", "replacing", "staging_backend"]
 
 HEAP_TYPE: Final = 1 << 9
@@ -173,6 +173,14 @@ class Derived(Protocol):
         """The other iterator."""
 
 
+class FirstIteration(BaseException):
+    """Raised by `Backend.reduce` in place of `error`, if the loop may be staged after an iteration in Python, which is
+    certain to come. `first()` gives the item of that, `rest` has the others."""
+
+    def __init__(self, first: Callable[[], Any], rest: Any, error: Exception) -> None:
+        self.first, self.rest, self.error = first, rest, error
+
+
 class RolledLoop(Protocol):
     """A Python-level loop that may be rolled: staged as one loop of the graph."""
 
@@ -293,7 +301,7 @@ class Backend(Protocol):
         options: Mapping[str, Any],
     ) -> Values:
         """The state after `for item in iterable: body_fn`, which ends early when `test_fn` is false after an
-        iteration."""
+        iteration. It may raise FirstIteration."""
         raise NotImplementedError
 
     # Other control flow.

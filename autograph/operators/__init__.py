@@ -87,12 +87,13 @@ from autograph.operators.patterns import (
     matched_part,
     matched_rest,
 )
+from autograph.operators.staged_for import stage_reduce
 from autograph.operators.strings import formatted, imod, mod, shown, text
 from autograph.operators.traced_for import run_traced
-from autograph.state.bodies import Branch, Operand, Test
+from autograph.state.bodies import Branch, Operand
 from autograph.state.body_cells import bind, note
 from autograph.state.converted_text_bodies import part
-from autograph.state.statement_state import Body, State, checkpoint, rollback, staged
+from autograph.state.statement_state import State, checkpoint, rollback, staged
 
 __all__ = [
     "add", "and_", "around_yield", "assert_", "attribute", "attributes", "bind", "bitand", "bitor", "call", "caller",
@@ -190,7 +191,7 @@ def reduce(
             elif run is not None:
                 run(iterable, body, test)
             else:
-                _stage_reduce(backend, iterable, body, test, state, options)
+                stage_reduce(backend, iterable, body, test, state, options)
             return
         tracer = ambient.backend
         if tracer is not None and test is not None and only_counts(iterable):
@@ -209,7 +210,7 @@ def reduce(
         if tracer is not None:
             run_traced(
                 tracer, iterable, body, test, state,
-                lambda loop: _stage_reduce(tracer, loop.items, body, test, state, options | {"rolled": loop}),
+                lambda loop: stage_reduce(tracer, loop.items, body, test, state, options | {"rolled": loop}),
                 lambda items: reduce(items, body, *state, test=test, **options), partial(while_loop, **options))
             return
         items = iter(iterable)
@@ -303,18 +304,6 @@ def _stage_while(
 ) -> None:
     """Stage the loop; `going` is the result of its first test, if that has been evaluated already."""
     staged(state, backend, (test, body), loop_rotation.Loop(backend, test, body, options, *going))
-
-
-def _stage_reduce(
-    backend: Backend, iterable: Any, body: Callable[[Any], Any], test: Thunk | None, state: tuple[str, ...],
-    options: dict[str, Any],
-) -> None:
-    def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
-        test_fn = None if test is None else Test(test, variables)
-        return backend.reduce(iterable, Body(body, variables), test_fn, variables.read(), names, options)
-
-    with backend.iterating(iterable) as containers:
-        staged(state, backend, (body, test), run, containers)
 
 
 # --- Expressions --------------------------------------------------------------------------------------------

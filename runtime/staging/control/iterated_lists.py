@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from autograph.backend import Unwinding
+from autograph.backend import FirstIteration, Unwinding
 from runtime.core.errors import UnimplementedError, locate
 from runtime.core.graph import Graph, Value
 from runtime.core.positions import user_position
@@ -19,7 +19,8 @@ from runtime.ops.effects import raise_unless
 from runtime.ops.logic import equal, logical_and, logical_not, logical_or
 from runtime.staging.control.loop_bodies import Truth, Wrapped
 from runtime.staging.values.body_tracing import Branch
-from runtime.staging.values.iterables import Counted
+from runtime.staging.values.iterables import Counted, Staged
+from runtime.staging.values.lattice import Conflict, Static
 
 __all__ = ["IteratedLists", "Resized", "by_index"]
 
@@ -35,7 +36,7 @@ class IteratedLists:
     def __init__(self, items: Counted | None, test: Callable[..., Any] | None) -> None:
         self.lists = () if items is None else items.lists
         self.may_resize = items is not None and items.is_there is not None
-        self.test = test
+        self.items, self.test = items, test
         self.began: list[tuple[Any, Sequence[Any], Any]] = []
 
     def begin(self) -> None:
@@ -54,6 +55,27 @@ class IteratedLists:
             same = equal(x.length, length)
             going = self.test is None or self.test(*state)
             raise_unless(same if going is True else logical_or(same, logical_not(going)), _resized(x))
+
+
+    def without_first(self, conflict: Conflict, error: Exception) -> BaseException:
+        """`error`, that of a loop whose state has another type after an iteration; or, if only the first one replaces
+        a number of Python's, the request to run that before the loop."""
+        items, number = self.items, conflict.left
+        if items is None or self.lists or type(items.length) is not int or not (
+                isinstance(number, Static) and type(number.value) in (int, float, complex, bool)):
+            return error
+        rest = Counted(items.length - 1, lambda i: items.item(i + 1))
+        return FirstIteration(lambda: items.item(0), _Rest(rest), error)
+
+
+class _Rest(Staged):
+    """The items of a loop but the first."""
+
+    def __init__(self, items: Counted) -> None:
+        self.items = items
+
+    def __iterable__(self) -> Counted:
+        return self.items
 
 
 def by_index(

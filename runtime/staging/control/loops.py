@@ -315,7 +315,7 @@ class _Loop:
         remedy = f"Make the body assign {before} to {name}, or start with {after}."
         error = staging_error(what, remedy_for_containers(conflict.left, conflict.right) or remedy)
         object_conflicts.retrace_if_objects(conflict, error)
-        raise error from None
+        raise self.over.without_first(conflict, error) from None
 
     def _read(self) -> list[bool]:
         """For each variable, whether the body or the test may read its value at the beginning of an iteration."""
