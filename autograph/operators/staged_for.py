@@ -68,6 +68,10 @@ class _Rest:
         self.fn, self.filename, self.lineno = self.body.fn, self.body.filename, self.body.lineno
 
     def __call__(self, *values: Any) -> tuple[Any, ...]:
+        return self._stage_reduce(values)
+
+    def _stage_reduce(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Stage them. Messages find a staged `for` by the name of this function."""
         loop = self.loop
         try:
             return loop.backend.reduce(loop.items, self.body, self.test, values, self.names, loop.options)

@@ -316,7 +316,8 @@ class Arrays(Recipe):
         else:
             start = old.__array_interface__["data"][0] - self.base.value.__array_interface__["data"][0]  # type: ignore[union-attr]
             flat = base.reshape(-1, order="A") if base.flags.forc else base
-            new = np.ndarray(old.shape, old.dtype, flat.view(np.uint8), start, old.strides)
+            place = (start, old.strides) if old.size else ()  # nothing may be beyond the end of the memory
+            new = np.ndarray(old.shape, old.dtype, flat.view(np.uint8), *place)
         values.made[id(self)] = new
         if self.items is not None and base is None:
             for i, item in enumerate(self.items):

@@ -66,3 +66,16 @@ def test_messages(fn: Callable[..., Any], error: type[Exception], what: str, rem
         rt.function(fn)(particles(), rt.constant(1.0 if fn is row_of_a_transpose else 1))
     text = str(caught.value)
     assert text.startswith(f"{__file__}:") and what in text and remedy in text and "GraphTensor" not in text
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+def test_views_of_nothing_that_each_call_makes(executor: str) -> None:
+    @rt.function(executor=executor)
+    def made(n):
+        x = np.zeros(n, [("id", "i4"), ("w", "f8")])
+        y = np.arange(4.0)
+        return x["w"], y[4:], y[1:1], np.ones((n, 2))[:, 1]
+
+    for n in (0, 3, 0):
+        shapes = [part.shape for part in made(n)]
+        assert shapes == [(n,), (0,), (0,), (n,)]
