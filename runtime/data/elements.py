@@ -11,7 +11,7 @@ import numpy as np
 
 import autograph as ag
 from autograph.backend import restored
-from runtime.core.errors import DTypeError, ShapeError, StagingError
+from runtime.core.errors import DTypeError, ShapeError, StagingError, UnimplementedError
 from runtime.core.generator_frames import with_generators
 from runtime.core.graph import Graph, Value
 from runtime.core.op import CAST
@@ -36,6 +36,7 @@ from runtime.function.variable import Creation
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.ops.effects import has_raise
 from runtime.ops.host_functions import ranks
+from runtime.ops.sparse import SparseTensor
 from runtime.optimize import rewrite
 from runtime.staging.backend import BACKEND
 from runtime.staging.values.body_tracing import Unreachable
@@ -151,6 +152,11 @@ def as_tensors(structure: Any) -> Any:
         return kind({key: as_tensors(value) for key, value in structure.items()})
     if isinstance(structure, Pipeline):
         return structure
+    if isinstance(structure, SparseTensor):
+        raise located(UnimplementedError(
+            "a SparseTensor is no element of a dataset, nor a part of one",
+            remedy="Give rt.sparse.to_dense(x); or, for one element, its parts, (x.indices, x.values, x.dense_shape),"
+                   " of which rt.SparseTensor(*parts) makes it again."))
     if isinstance(structure, np.memmap):
         return EagerTensor(structure)  # not copied: unused parts are not read
     return convert_to_tensor(structure, strings=True)

@@ -260,3 +260,24 @@ def test_ignored_errors_are_written(capsys: Any) -> None:
     inverses = Dataset.from_tensor_slices([0, 2]).map(lambda x: 6 // x)
     assert values(inverses.ignore_errors(log_warning=True)) == [3]
     assert "Error raised with error message" in capsys.readouterr().err
+
+
+def test_a_sparse_tensor_is_an_element_as_its_parts():
+    example = rt.train.Example(features=rt.train.Features(feature={
+        "v": rt.train.Feature(int64_list=rt.train.Int64List(value=[4, 5]))})).SerializeToString()
+
+    def parsed(record):
+        return rt.io.parse_single_example(record, {"v": rt.io.VarLenFeature(rt.int64)})
+
+    def parts(record):
+        x = parsed(record)["v"]
+        return x.indices, x.values, x.dense_shape
+
+    records = Dataset.from_tensors(example)
+    [found] = records.map(parts)
+    assert rt.sparse.to_dense(rt.SparseTensor(*found)).numpy().tolist() == [4, 5]
+    assert values(records.map(lambda record: rt.sparse.to_dense(parsed(record)["v"]))) == [[4, 5]]
+    for make in (lambda: records.map(parsed), lambda: Dataset.from_tensor_slices(parsed(example)["v"])):
+        with pytest.raises(rt.errors.UnimplementedError, match="(?s)test_mapping.py.*a SparseTensor is no element of a "
+                                                               "dataset.*Give rt.sparse.to_dense"):
+            make()
