@@ -316,7 +316,7 @@ def _blocks(arrays: Any) -> list[Any]:
 def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Tensor:
     """The windows of some sizes along axes, in new axes at the end (`numpy.lib.stride_tricks`)."""
     found = asarray(x)
-    sizes = [*window_shape] if isinstance(window_shape, (list, tuple)) else [window_shape]
+    sizes = [*sizes_of(window_shape)]
     axes = range(found.ndim) if axis is None else axis if isinstance(axis, (list, tuple)) else [axis]
     if len(axes) != len(sizes):
         raise ValueError(f"a window of {len(sizes)} sizes takes as many axes, not {len(axes)}")

@@ -187,6 +187,7 @@ OTHERS: list[Case] = [
         lambda x, y: x[:6].reshape(y.shape, order="F"), lambda x, y: y.reshape(y.shape + (1,)),
         lambda x, y: y.reshape((1, *y.shape)), lambda x, y: y.reshape(y.shape[:1] + (-1,)),
         lambda x, y: y.reshape((-1,) + y.shape[1:]), lambda x, y: np.resize(x, y.shape),
+        lambda x, y: np.lib.stride_tricks.sliding_window_view(y, y[:2].shape),
         lambda x, y: np.zeros_like(x, shape=y.shape), lambda x, y: y.reshape(np.array([2, 3]), order="F"))],
     (lambda x, y: np.lexsort((x, y)), (V, TIES)), (lambda x, y: np.lexsort([y, x]), (V, TIES)),
     (lambda x: np.lexsort((x, x > 0), axis=0), (X,)), (lambda x: np.lexsort(x), (D.T,)),
