@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -451,7 +452,7 @@ def test_errors_are_pythons(fn) -> None:
     kind, message = outcome(fn, 5)
     for traced in on_both(fn).values():
         found, text = outcome(traced, rt.constant(5))
-        assert issubclass(found, kind) and text == message
+        assert issubclass(found, kind) and re.sub(r"^.*:\d+: ", "", text) == message
 
 
 def test_items_of_several_types_are_refused() -> None:
