@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 import pytest
+from ways import converted_form
 
 import autograph as ag
 
@@ -178,3 +179,19 @@ def test_a_generator_that_is_left_is_closed_as_in_python() -> None:
         return any(x > 1 for x in items())
 
     assert ag.convert(first)() and closed == [True]
+
+
+def deep(n: int) -> int:
+    if n == 0:
+        return 1 // n
+    return deep(n - 1) + 1
+
+
+def test_a_traceback_through_many_calls() -> None:
+    """Only what is new in it is searched at each level."""
+    with pytest.raises(ZeroDivisionError) as expected:
+        deep(150)
+    with converted_form(), pytest.raises(ZeroDivisionError) as found:
+        ag.convert(deep)(150)
+    places = [[*entries(each.value)][0][1][-151:] for each in (expected, found)]
+    assert places[0] == places[1]
