@@ -17,7 +17,6 @@ from autograph.core.backend import (
     Backend,
     Body,
     Checkpoint,
-    FirstIteration,
     Handler,
     Part,
     RaisedBy,
@@ -46,7 +45,6 @@ from autograph.core.slots import Globals, fields_in, is_users_class, is_users_ob
 from autograph.core.staged_items import ListItems, has_staged_items, is_reference
 from autograph.core.trace_cleanup import at_end, of_trace, restored
 from autograph.core.tracebacks import (
-    Unwinding,
     convert_file,
     hide_package,
     is_body,
@@ -58,6 +56,7 @@ from autograph.core.tracebacks import (
 )
 from autograph.core.unknown_names import hint_at_names, unknown
 from autograph.core.untracked_mutables import draws_random_numbers
+from autograph.core.unwinding import FirstIteration, Remake, Unwinding
 from autograph.core.versions import CALLS_SHARE_STACK, LOGGING_SKIPS_ITSELF, unbound_text
 from autograph.dispatch.converted_call import truth_value
 from autograph.dispatch.special_methods import meeting
@@ -77,7 +76,7 @@ from autograph.state.reachability import (
     only_records,
 )
 from autograph.state.references import is_outermost, outermost, references, scopes, variables, was_before
-from autograph.state.statement_state import ALIASED, Remake
+from autograph.state.statement_state import ALIASED
 from autograph.state.structure import (
     ATOMS,
     as_records,

@@ -28,7 +28,7 @@ from autograph.core.staged_items import has_staged_items
 from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
-    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "FirstIteration", "GeneratorExpression", "Handler", "MutableValue",
+    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "GeneratorExpression", "Handler", "MutableValue",
     "Part", "RaisedBy", "Refused", "RolledLoop", "Substitute", "UnrolledLoop", "Wrapper", "ambient", "answered",
     "backend_for", "backend_of", "deciding", "has_backend", "indexed", "is_unchangeable", "keep_keys", "keyed", "plain",
     "register", "register_indexed", "register_keyed", "replacing", "staging_backend"]
@@ -171,14 +171,6 @@ class Derived(Protocol):
 
     def __takes_from__(self) -> Any:
         """The other iterator."""
-
-
-class FirstIteration(BaseException):
-    """Raised by `Backend.reduce` in place of `error`, if the loop may be staged after an iteration in Python, which is
-    certain to come. `first()` gives the item of that, `rest` has the others."""
-
-    def __init__(self, first: Callable[[], Any], rest: Any, error: Exception) -> None:
-        self.first, self.rest, self.error = first, rest, error
 
 
 class RolledLoop(Protocol):

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, Final, ParamSpec, TypeVar
 
+from autograph.core.unwinding import Unwinding
 from autograph.core.versions import CODE_HAS_PLACES, CODE_HAS_QUALNAME, RAISE_HAS_OWN_STATE, unbound_text
 
 if not RAISE_HAS_OWN_STATE:
     import ctypes
 
 __all__ = [
-    "BODY", "CONVERTED", "TEMPORARIES", "Unwinding", "add_comprehension", "convert_file", "hide_package", "is_body",
+    "BODY", "CONVERTED", "TEMPORARIES", "add_comprehension", "convert_file", "hide_package", "is_body",
     "is_converted", "is_internal", "is_opaque", "own_errors", "prune", "raised_by_program", "settle", "stand_in",
     "temporaries_in",
 ]
@@ -82,11 +83,6 @@ def is_opaque(filename: str) -> bool:
 _TOGETHER: Final = 64
 """What follows so many entries of the user's has been pruned, where a callee has handled the error: to search it again
 at each level of a recursion would take quadratic time."""
-
-
-class Unwinding(BaseException):
-    """Raised to leave what is being staged, for code further up that stages it in another way. No program sees it, so
-    its traceback stays as it is."""
 
 
 def prune(error: BaseException) -> None:

@@ -15,8 +15,9 @@ from typing import Any, Final, cast
 from autograph.core.backend import Backend, Handler, ambient, staging_backend
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import prune, settle, stand_in
+from autograph.core.unwinding import Remake, Restage
 from autograph.state.converted_text_bodies import part
-from autograph.state.statement_state import Body, Remake, Restage, State, snapshot_of, staged
+from autograph.state.statement_state import Body, State, snapshot_of, staged
 
 __all__ = [
     "Except", "classes_of", "end_jumps", "kept_handler", "kept_try", "run_try", "standing_for", "trace_handlers",

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from autograph.core.backend import Backend
+from autograph.core.unwinding import RotateLoop
 from autograph.state.bodies import RotatedTest, Test
-from autograph.state.statement_state import Body, RotateLoop, State
+from autograph.state.statement_state import Body, State
 
 __all__ = ["Loop"]
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from autograph.core.backend import Backend, FirstIteration, staging_backend
+from autograph.core.backend import Backend, staging_backend
+from autograph.core.unwinding import FirstIteration, Remake
 from autograph.dispatch.converted_call import truth_value
 from autograph.state.bodies import Test
-from autograph.state.statement_state import Body, Remake, State, staged
+from autograph.state.statement_state import Body, State, staged
 
 __all__ = ["stage_reduce"]
 

@@ -16,8 +16,8 @@ from autograph.core.iterator_positions import Place, hides_place, line_of_use, t
 from autograph.core.lists import DICTS, is_list
 from autograph.core.lost_iterators import hidden
 from autograph.core.staged_items import has_staged_items, storage_of
-from autograph.core.tracebacks import Unwinding
 from autograph.core.untracked_mutables import is_array
+from autograph.core.unwinding import Remake, Restage, RotateLoop
 from autograph.state.body_cells import BodyCells, add_cells_of_callees, contents_of, noted, put_back
 from autograph.state.converted_text_bodies import part
 from autograph.state.earlier_runs import Statement, running, statement_of
@@ -37,7 +37,7 @@ from autograph.state.references import unreached, with_more_references, within
 from autograph.state.structure import containers_in, fill, is_container, parts_in, unwrapped
 
 __all__ = [
-    "ALIASED", "Body", "Remake", "Restage", "RotateLoop", "State", "checkpoint", "rollback", "snapshot_of", "staged",
+    "ALIASED", "Body", "State", "checkpoint", "rollback", "snapshot_of", "staged",
 ]
 
 
@@ -49,27 +49,6 @@ _MOST_AXES: Final = 2
 """Axes of an array that a path to one of its items goes through, at most: what longer ones change is discovered."""
 _MOST_ATTEMPTS: Final = 100
 """How often a statement is staged with more state each time."""
-
-
-class Restage(Unwinding):
-    """Raised when a body changed something that was not state: the statement is staged again with that as state. A
-    statement may be left within one that is nested in it: `state` is its own."""
-
-    def __init__(self, state: State) -> None:
-        super().__init__("a statement has more state")
-        self.state = state
-
-
-class Remake(Unwinding):
-    """Raised when a body needs another representation of lists that existed before the statement: `make` converts them,
-    and the statement is staged again."""
-
-    def __init__(self, make: Callable[[Sequence[Any]], object], values: Sequence[Any]) -> None:
-        self.make, self.values = make, values
-
-
-class RotateLoop(Unwinding):
-    """Raised when the test of a loop changed the state: the loop has to be rotated."""
 
 
 class State:

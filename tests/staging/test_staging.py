@@ -19,7 +19,8 @@ import pytest
 import autograph as ag
 import runtime as rt
 from autograph.core.backend import Checkpoint
-from autograph.state.statement_state import Restage, staged
+from autograph.core.unwinding import Restage
+from autograph.state.statement_state import staged
 from runtime.backends.numpy import run
 from runtime.core.graph import Graph
 from runtime.core.pruning import prune
