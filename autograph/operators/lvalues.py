@@ -89,7 +89,8 @@ for _name in ("iadd", "isub", "imul", "iand", "ior", "ixor", "imatmul", "itruedi
 
 def _stages_slice(bounds: slice, value: Any) -> bool:
     """Whether a backend stages the assignment of items to a slice of a list."""
-    return has_staged_items(value) or any(staging_backend(bound) is not None for bound in bounds_of(bounds))
+    return has_staged_items(value) or hasattr(type(value), "__stands_for__") or any(
+        staging_backend(bound) is not None for bound in bounds_of(bounds))
 
 
 def place(container: Any, around: Any = None, /) -> Any:

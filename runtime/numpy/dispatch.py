@@ -129,6 +129,8 @@ _CHANGING_METHODS: Final = frozenset(("fill", "itemset", "partition", "put", "re
 def _stacked(x: Any) -> Any:
     if has_staged_items(x):
         return convert_to_tensor(x)
+    if hasattr(type(x), "__as_array__"):
+        return x.__as_array__()
     return type(x)(map(_stacked, x)) if type(x) in (list, tuple) else x
 
 

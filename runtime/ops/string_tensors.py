@@ -395,7 +395,9 @@ def add(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 def _is_text(x: Any) -> bool:
-    return x.dtype is t.string if hasattr(type(x), "__tensor__") or isinstance(x, Tensor) else holds_text(x)
+    if hasattr(type(x), "__tensor__") or isinstance(x, Tensor):
+        return getattr(x, "dtype", None) is t.string
+    return holds_text(x)
 
 
 def _reduce_join_kernel(x: Any, *, axis: int, separator: bytes) -> Any:

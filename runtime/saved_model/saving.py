@@ -27,6 +27,7 @@ from runtime.saved_model.storage import GRAPH, write
 from runtime.saved_model.structures import LITERALS, NotSavedError, Structure
 from runtime.staging.backend import BACKEND
 from runtime.staging.values.list import is_staged_list
+from runtime.staging.values.tuple import StagedTuple, as_list
 
 __all__ = ["contains_saved_model", "save"]
 
@@ -240,15 +241,17 @@ def _is_tensor(x: Any) -> bool:
 
 
 class _Results(Structure):
-    """Also lists of dynamic length: the numbers of their columns, and the structure of their items."""
+    """Also lists and tuples of dynamic length: the numbers of their columns, and the structure of their items."""
 
     def of(self, x: Any) -> Any:
-        if type(x) is not list or not is_staged_list(x):
+        is_tuple = isinstance(x, StagedTuple)
+        if not (is_tuple or (type(x) is list and is_staged_list(x))):
             return super().of(x)
-        start = len(self.leaves)
-        self.leaves += x[0].leaves
+        (items,), start = as_list(x), len(self.leaves)
+        self.leaves += items.leaves
         item = Structure(lambda part: not pytree.is_nested(part), self._literal)
-        return {"staged": [start, len(x[0].leaves), None if x[0].structure is None else item.of(x[0].structure)]}
+        return {"staged_tuple" if is_tuple else "staged": [
+            start, len(items.leaves), None if items.structure is None else item.of(items.structure)]}
 
 
 def _refused(concrete: ConcreteFunction) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from runtime.staging.values.element_layout import ROW, STRING, UNKNOWN, MaybeNone, Rows
-from runtime.staging.values.tuple import Tuples
+from runtime.staging.values.tuple import StagedTuple, Tuples
 
 __all__ = ["LITERALS", "NotSavedError", "Structure", "rebuilt"]
 
@@ -65,8 +65,9 @@ def rebuilt(
     """The structure that the JSON `x` describes; `staged` makes lists of dynamic length. ValueError, TypeError or
     KeyError if it describes none."""
     ((kind, content),) = x.items()
-    if kind == "staged" and staged is not None:
-        return staged(content)
+    if kind in ("staged", "staged_tuple") and staged is not None:
+        items = staged(content)
+        return items if kind == "staged" else StagedTuple(*items)
     if kind == "leaf":
         return leaf(content)
     if kind == "row":

@@ -401,7 +401,9 @@ def _bound(place: Any, size: Any) -> Any:
 
 def put_slice(sequence: Any, bounds: slice, items: Any) -> None:
     """`sequence[bounds] = items` for a list, where the bounds, or one of the lists, are graph values."""
-    if not (stages(items) or isinstance(items, LISTS)):
+    if isinstance(items, StagedTuple):
+        items = items.as_list()
+    elif not (stages(items) or isinstance(items, LISTS)):
         items = [*items]  # an iterator may run over the list
     _cut(sequence)[bounds] = items
 

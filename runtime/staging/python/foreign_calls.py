@@ -344,7 +344,8 @@ def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Cal
     for value in values:
         if type(value) in keyed and not isinstance(value, dict):
             check_keys(value)
-    if takes_tensors(fn) and any(isinstance(value, (ListItems, GraphTensor)) for value in values):
+    if takes_tensors(fn) and any(
+            isinstance(value, (ListItems, GraphTensor)) or hasattr(type(value), "__as_array__") for value in values):
         return functools.partial(call_on_tensors, fn)
     found = _method_of_object(fn, args, values) or instead_of(fn, values)
     if found is not None:

@@ -248,6 +248,8 @@ def _structure_of_known(nested: Sequence[Nested], rows: bool) -> Any:
     alike = [spec for spec in nested if type(spec.like) is type(first.like) and {*spec.keys} == {*first.keys}]
     if type(first.like) is tuple and len(alike) < len(nested):
         return reduce(join_structures, [_structure_of([spec], rows) for spec in nested])
+    if type(first.like) is tuple and not first.keys:
+        return Tuples(None)
     if isinstance(first.like, LISTS) and (rows or not (first.children and len(alike) == len(nested))):
         return reduce(join_structures, [_rows_of(spec, rows) for spec in nested])
     parts = [[dict(zip(spec.keys, spec.children, strict=True))[key] for spec in alike] for key in _in_order(first)]

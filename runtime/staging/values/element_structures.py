@@ -96,6 +96,8 @@ def structure_by_value(x: Any, rows: bool = False, like: Any = None) -> Any:
     if rows and type(x) is list:
         like = like.structure if isinstance(like, Rows) else None
         return Rows(reduce(join_structures, [structure_of(item, rows, like) for item in x])) if x else ROW
+    if type(x) is tuple and not x:
+        return Tuples(None)
     if pytree.is_nested(x):
         children = [*pytree.children(x)]
         others = [*pytree.children(like)] if pytree.is_nested(like) else []
@@ -265,6 +267,8 @@ def _beside(rows: Any, column: Any) -> Any:
 def widened(columns: Sequence[ListValue], structure: Any, wider: Any, types: Sequence[TensorType]) -> list[ListValue]:
     """`widen` for the columns of a list of the graph; `types` are those of the elements of new columns."""
     found = widen(structure, wider, iter(columns))
+    if not columns:
+        raise ValueError("nothing tells how many elements there are, which are empty tuples")
     size = list_length(columns[0])
     return [_made(column, size, type) for column, type in zip(found, types, strict=True)]
 

@@ -511,6 +511,10 @@ class StagedRange(Lazy):
 
         return Counted(self._length, item)
 
+    def __as_array__(self) -> Tensor:
+        """What NumPy makes of it: an array of the items."""
+        return convert_to_tensor(OPERATIONS.listed(self))
+
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, slice):
             return super().__getitem__(index)

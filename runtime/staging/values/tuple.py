@@ -28,7 +28,7 @@ from runtime.staging.values.iterables import Counted, Staged, normalised_index, 
 from runtime.staging.values.list import StagedItems, StagedSequence
 from runtime.staging.values.strings import repeated_text
 
-__all__ = ["StagedTuple", "Tuples", "as_list", "can_hold", "tuple_of"]
+__all__ = ["StagedTuple", "Tuples", "as_list", "can_hold", "is_array_like", "tuple_of"]
 
 
 class StagedTuple(Staged):
@@ -64,7 +64,9 @@ class StagedTuple(Staged):
         return self.as_list().__truth__()  # type: ignore[attr-defined]
 
     def __tensor__(self) -> Tensor:
-        return convert_to_tensor(self.as_list())
+        return convert_to_tensor(as_list(self))
+
+    __as_array__ = __tensor__
 
     @property
     def length(self) -> Any:
@@ -82,21 +84,25 @@ class StagedTuple(Staged):
         return self._with(other, operators.add)
 
     def __radd__(self, other: Any) -> Any:
-        if not isinstance(other, tuple):
+        if not (isinstance(other, tuple) or is_array_like(other)):
             kind = type(other).__name__
             raise TypeError(f'can only concatenate {kind} (not "tuple") to {kind}' if isinstance(other, (list, str))
                             else f"unsupported operand type(s) for +: '{kind}' and 'tuple'")
         return self._with(other, lambda one, two: operators.add(two, one))
 
     def _with(self, other: Any, concat: Callable[[Any, Any], Any]) -> Any:
+        if is_array_like(other):
+            return concat(self.__tensor__(), other)
         if not isinstance(other, (tuple, StagedTuple)):
             raise TypeError(f'can only concatenate tuple (not "{_name_of(other)}") to tuple')
         return _of_list(view_of(concat(as_list(self), as_list(other))))
 
     def __mul__(self, count: Any) -> Any:
-        return _of_list(view_of(operators.mul(as_list(self), count)))
+        made = operators.mul(as_list(self), count)
+        return made if is_array_like(made) else _of_list(view_of(made))
 
-    __rmul__ = __mul__
+    def __rmul__(self, count: Any) -> Any:
+        return self * count
 
     def index(self, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
         """The first index of a value. ValueError at run time if there is none."""
@@ -205,6 +211,11 @@ def can_hold(structure: Any, types: Sequence[TensorType]) -> bool:
     """Whether a tuple can have items of that structure, in columns of these types: none that can be changed in place,
     since it has copies of them."""
     return not (may_change(structure) or (lists_hold_arrays() and any(type.ndim for type in types)))
+
+
+def is_array_like(x: Any) -> bool:
+    """Whether it is a tensor or array, which takes a tuple as an array of its items."""
+    return isinstance(x, Tensor) or (hasattr(type(x), "__array__") and not isinstance(x, Staged))
 
 
 def _name_of(x: Any) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from ways import HAS_LLVM
 
@@ -199,6 +201,82 @@ def names_of_one_tuple(n):
     return before, t
 
 
+@dataclass
+class Tree:
+    value: float = 0.0
+    kids: tuple = ()  # type: ignore[type-arg]
+
+
+@program(0, 1, 3)
+def trees(n):
+    root = Tree()
+    for i in range(n):
+        root.kids += (Tree(i * 1.0),)
+    above, depth = root, 0
+    for i in range(n):
+        above = Tree(i * 1.0, (above,))
+    while above.kids:
+        above, depth = above.kids[0], depth + 1
+    return len(root.kids), [kid.value for kid in root.kids], depth
+
+
+@program(0, 2)
+def chosen_tree(n):
+    tree = Tree(0.0, (Tree(1.0), Tree(2.0, (Tree(3.0),)))) if n > 0 else Tree(5.0)
+    total = tree.value
+    while tree.kids:
+        tree = tree.kids[-1]
+        total += tree.value
+    return total
+
+
+@program(0, 3)
+def empty_at_first(n):
+    rows, of_key = [()] * 3, {}
+    for i in range(n):
+        rows[i % 3] = rows[i % 3] + (i,)
+        of_key[i % 2] = of_key.get(i % 2, ()) + (i,)
+    return rows, of_key, [(i, ()) for i in range(n)]
+
+
+@program(1, 4)
+def queens(n):
+    found = []
+
+    def place(row, columns):
+        if row == n:
+            found.append(columns)
+            return
+        for k in range(4):
+            fits = True
+            for r in range(len(columns)):
+                if columns[r] == k or abs(columns[r] - k) == row - r:
+                    fits = False
+            if fits:
+                place(row + 1, columns + (k,))
+
+    place(0, ())
+    return found
+
+
+class Box:
+    def __init__(self, n):
+        self.items = tuple(range(n))
+
+    def __iter__(self):
+        return iter(self.items)
+
+
+@program(0, 3)
+def iterators(n):
+    total = 0
+    for x in Box(n):
+        total += x
+    items = [7, 8, 9]
+    items[1:1] = tuple(range(n))
+    return total, list(Box(n)), items
+
+
 @program(3)
 def permutations(n):
     items = [i for i in range(n)]
@@ -223,6 +301,36 @@ def same(one: Any, other: Any) -> bool:
 def test_programs(fn: Any, n: int, executor: str) -> None:
     found = rt.function(fn, executor=executor)(rt.constant(n, rt.int64))
     assert same(found, fn(n)), found
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("fn", [
+    lambda x, t, r: x == t, lambda x, t, r: t < x, lambda x, t, r: x * t, lambda x, t, r: t * x, lambda x, t, r: x + t,
+    lambda x, t, r: t + x, lambda x, t, r: x - t, lambda x, t, r: x ** t, lambda x, t, r: x @ t,
+    lambda x, t, r: np.sum(t), lambda x, t, r: np.mean(t), lambda x, t, r: np.array(t), lambda x, t, r: np.sort(t),
+    lambda x, t, r: np.isin(2, t), lambda x, t, r: np.concatenate([t, t]), lambda x, t, r: np.maximum(x, t),
+    lambda x, t, r: np.where(np.array([True, False, True]), t, 0), lambda x, t, r: np.vstack([t, t]),
+    lambda x, t, r: np.array(tuple([(i, i * i) for i in t])), lambda x, t, r: np.isin(1, r), lambda x, t, r: np.size(r),
+    lambda x, t, r: np.mean(r), lambda x, t, r: np.array(r),
+])
+def test_numpy_takes_tuples_and_ranges_as_arrays(fn: Any, executor: str) -> None:
+    def f(x, n):
+        return fn(x, tuple([i for i in range(n)]), range(n))
+
+    x = np.array([1.0, 2.0, 0.0])
+    found, expected = rt.function(f, executor=executor)(x, rt.constant(3, rt.int64)), f(x, 3)
+    assert np.shape(found) == np.shape(expected) and np.array_equal(found, expected)
+
+
+def test_saved_results(tmp_path: Path) -> None:
+    class Model(rt.Module):
+        @rt.function(input_signature=[rt.TensorSpec([], rt.int32)])
+        def steps(self, n):
+            return tuple([i * i for i in range(n)]), [tuple(range(i)) for i in range(n)]
+
+    rt.saved_model.save(Model(), str(tmp_path / "model"))
+    found = rt.saved_model.load(str(tmp_path / "model")).steps(rt.constant(3))
+    assert same(found, ((0, 1, 4), [(), (0,), (0, 1)]))
 
 
 def test_known_lengths_stay_known() -> None:
