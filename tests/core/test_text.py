@@ -118,8 +118,13 @@ def test_its_order(fn: Callable[[Any], Any]) -> None:
         assert rt.function(fn)(rt.constant(i)) == fn(i)
 
 
+def test_it_is_looked_for_in_a_dict() -> None:
+    traced = rt.function(has_key)
+    assert [bool(traced(rt.constant(i))) for i in range(3)] == [False, True, False]
+
+
 @pytest.mark.parametrize("fn", [
-    key_of_a_dict, has_key, in_a_set, number, characters, starts, upper, within, part_of, attribute,
+    key_of_a_dict, in_a_set, number, characters, starts, upper, within, part_of, attribute,
 ])
 def test_what_looks_into_it_is_an_error(fn: Callable[[Any], Any]) -> None:
     with pytest.raises(StagingError) as caught:

@@ -470,11 +470,16 @@ def empty_tuples(n: Any) -> Any:
     out = [()]
     for _ in range(n):
         out.append(())
-    return len(out)
+    return out, len(out)
+
+
+def test_empty_tuples() -> None:
+    found, size = rt.function(empty_tuples)(rt.constant(3))
+    assert found == [(), (), (), ()] and int(size) == 4
 
 
 @pytest.mark.parametrize("program", [
-    new_key_of_a_default, dict_of_dicts_of_lists, empty_tuples])
+    new_key_of_a_default, dict_of_dicts_of_lists])
 def test_elements_that_a_graph_cannot_hold_are_refused(program: Callable[..., Any]) -> None:
     with pytest.raises(rt.errors.StagingError, match=r"test_element_layout.py:\d+: "):
         rt.function(program)(rt.constant(5))
