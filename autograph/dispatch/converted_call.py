@@ -95,8 +95,9 @@ def _with_checked_items(fn: Any) -> Any:
 
 
 _TAKE_NO_ITEMS = frozenset({isinstance, callable, hasattr, getattr, setattr, delattr, type, id, repr, str, print})
-_HOLDING = frozenset({"append", "appendleft", "insert", "add", "put", "setdefault", "get", "partial"})
-"""Methods of containers and the like that only store their arguments."""
+_HOLDING = frozenset({
+    "append", "appendleft", "insert", "add", "put", "setdefault", "get", "partial", "breakpoint", "set_trace"})
+"""Methods of containers and the like that only store their arguments, and functions that stop in the calling frame."""
 
 
 def _callee(fn: Any) -> Any:

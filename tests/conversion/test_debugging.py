@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import autograph as ag
+import runtime as rt
 
 ROOT = str(Path(__file__).resolve().parents[2])
 
@@ -113,3 +114,32 @@ def test_full_tracebacks_on_demand(tmp_path):
             env={**os.environ, "PYTHONPATH": ROOT, "AUTOGRAPH_FULL_TRACEBACK": value})
         assert ("api.py" in run.stderr) is shown
         assert "ZeroDivisionError" in run.stderr
+
+
+def test_breakpoint_in_a_traced_function_stops_in_its_frame(monkeypatch):
+    stops: list[tuple[str, int, set[str]]] = []
+
+    def hook() -> None:
+        frame = sys._getframe(1)
+        stops.append((frame.f_code.co_filename, frame.f_lineno - first, {*frame.f_locals}))
+
+    def f(n):
+        uncertain = {}
+        if n > 0:
+            uncertain["a"] = 1
+        breakpoint()
+        items = iter([1, 2])
+        for i in range(n):
+            if i > 5:
+                uncertain["b"] = i
+            breakpoint()
+        y = next(items, 0) + n
+        breakpoint()
+        return y
+
+    first = f.__code__.co_firstlineno
+    monkeypatch.setattr(sys, "breakpointhook", hook)
+    assert rt.function(f)(rt.constant(4)) == 5
+    assert {(file, line) for file, line, _ in stops} == {(__file__, line) for line in (4, 9, 11)}
+    assert all("i" in names for _, line, names in stops if line == 9)
+    assert "y" in stops[-1][2]

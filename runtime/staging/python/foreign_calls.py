@@ -243,9 +243,10 @@ def _is_of_lists(fn: Any) -> bool:
 
 
 _HOLD_IT: Final = frozenset({
-    "append", "appendleft", "copy", "deepcopy", "get", "id", "insert", "is_", "is_not", "put", "setattr",
-    "setdefault"})
-"""Callees that do not inspect the keys of a dict argument."""
+    "append", "appendleft", "breakpoint", "copy", "deepcopy", "get", "id", "insert", "is_", "is_not", "put",
+    "set_trace", "setattr", "setdefault"})
+"""Callees that do not inspect the keys of a dict argument. Those that start a debugger stop in the calling frame, so
+nothing may call them in between."""
 
 
 def _inspects(fn: Any) -> bool:
