@@ -63,6 +63,9 @@ class Operations(Late):
     text_item: Binary
     """`text[index]` where the text or the index is known only when the graph runs."""
 
+    call_method_of_text: Callable[[Any, str, Any, Any], Any]
+    """`text.name(*args, **kwargs)` for text that is known only when the graph runs."""
+
     # runtime.staging.containers.text_join
     join_text: Binary
     """`separator.join(texts)`."""

@@ -250,7 +250,12 @@ class Text(Message):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(str, name):
             raise AttributeError(f"'str' object has no attribute {name!r}")
-        return self.refuse
+
+        def called(*args: Any, **kwargs: Any) -> Any:
+            self._check_graph()
+            return OPERATIONS.call_method_of_text(self, name, args, kwargs)
+
+        return called
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Text:
         return self

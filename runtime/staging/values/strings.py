@@ -119,16 +119,6 @@ class TextAmong(Text):
         found = self._compared(other, "ge")
         return super().__ge__(other) if found is None else found
 
-    def __getattr__(self, name: str) -> Any:
-        refuse = super().__getattr__(name)
-
-        def called(*args: Any, **kwargs: Any) -> Any:
-            if not all(type(arg) in (str, int, tuple) for arg in (*args, *kwargs.values())):
-                refuse()
-            return self.of_each(lambda text: getattr(text, name)(*args, **kwargs))
-
-        return called
-
 
 class TextPart(Text):
     """A part, known when the graph runs, of a text that is known at trace time: `size` characters from `start` on."""
@@ -283,27 +273,36 @@ def character_of(code: Any) -> Text:
 
 
 def of_python(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """`function` of Python values, one of which may be a `TextAmong`. StagingError for other text."""
+    """`function` of Python values, one of which may be text that `text_among` finds. StagingError for other text."""
     values = [*args, *kwargs.values()]
     chosen = [value for value in values if isinstance(value, Text)]
     if not chosen:
         return function(*args, **kwargs)
-    if len(chosen) > 1 or not isinstance(chosen[0], TextAmong):
+    among = text_among(chosen[0])
+    if len(chosen) > 1 or among is None:
         chosen[0].refuse()
 
     def put(value: Any, text: str) -> Any:
         return text if value is chosen[0] else value
 
-    return chosen[0].of_each(lambda text: function(
+    return among.of_each(lambda text: function(
         *[put(arg, text) for arg in args], **{name: put(arg, text) for name, arg in kwargs.items()}))
+
+
+def call_method_of_text(text: Text, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """`text.name(*args, **kwargs)`. StagingError unless `text_among` finds the text, and the arguments are known."""
+    among = text_among(text)
+    if among is None or not all(type(arg) in (str, int, tuple) for arg in (*args, *kwargs.values())):
+        text.refuse()
+    return among.of_each(lambda each: getattr(each, name)(*args, **kwargs))
 
 
 def is_part_of_text(part: Any, text: Any) -> Any:
     """`part in text`, where one of the texts is known only at run time: a bool scalar tensor."""
-    if isinstance(part, TextAmong) and isinstance(text, str):
-        return part.of_each(lambda each: each in text)
-    if isinstance(text, TextAmong) and isinstance(part, str):
-        return text.of_each(lambda each: part in each)
+    if isinstance(text, str) and (among := text_among(part)) is not None:
+        return among.of_each(lambda each: each in text)
+    if isinstance(part, str) and (among := text_among(text)) is not None:
+        return among.of_each(lambda each: part in each)
     return (part if isinstance(part, Text) else text).refuse()
 
 
@@ -340,7 +339,7 @@ def place_of_text(texts: Sequence[str], text: Text) -> Any:
     return first_true(same)
 
 
-OPERATIONS.define(text_item=item_of_text)
+OPERATIONS.define(call_method_of_text=call_method_of_text, text_item=item_of_text)
 
 
 def text_among(text: Any) -> TextAmong | None:

@@ -1,6 +1,7 @@
 """Characters and parts of text by values of the graph: natively and by NumPy as in Python."""
 from __future__ import annotations
 
+import enum
 import re
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,12 @@ from traced_once import on
 
 import runtime as rt
 from runtime.errors import StagingError
+
+
+class Room(enum.Enum):
+    HALL = 0
+    CELLAR = 1
+
 
 S = "héllo wörld 𝄞!"
 B = b"hello"
@@ -52,6 +59,10 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     "round trip": lambda i, j: [ord(chr(i * code)) for code in (0, 127, 128, 2047, 2048, 65535, 65536, 0x10FFFF)],
     "methods": lambda i, j: (S[i].isalpha(), S[5 * i].isspace(), S[i].upper() + "!", WORDS[i].startswith("b"),
                              WORDS[j - 2].replace("m", "n"), WORDS[j - 2].find("mm"), S[i].join(["a", "b"])),
+    "methods of what branches choose": lambda i, j: (
+        ("One" if i > 3 else "TWO" if i > 0 else "").lower(), ("1" if i > 0 else "x").isdigit(),
+        int("12" if i > 0 else "7") + j, "w" in ("one" if i > 3 else "two"), ("a" if j > i else "b") in "bcd"),
+    "a member's name": lambda i, j: ((Room.HALL if i > 3 else Room.CELLAR).name.lower(), Room(i).name.title()),
     "among": lambda i, j: (S[i] in "aeé", S[j] not in "aeé", "m" in WORDS[j - 2], S[i:j] in ("éll", "x")),
     "numbers": lambda i, j: (int("12345"[i]), float("123"[i]), int("0f"[i], 16)),
     "no number": lambda i, j: int("1x3"[i]),
