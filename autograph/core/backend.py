@@ -378,9 +378,10 @@ class Backend(Protocol):
         """Called before a normal end of a body. `read` gives what it returns, under the name "", and its state: the
         backend may give the containers in these another form."""
 
-    def body_ended(self, error: BaseException | None) -> None:
+    def body_ended(self, error: BaseException | None) -> bool:
         """Called at each normal end of a body, and for each error that leaves one, while the state is still that of the
-        body."""
+        body. Returns whether the error would be the same with more state, so that nothing is staged again."""
+        return False
 
     def escapes(self, value: Any, origin: Any) -> None:
         """Called for each list, dict or object that a body leaves in its state: `value` is `origin`, which existed

@@ -353,7 +353,7 @@ class Body:
         around = within.variables, within.reached
         within.variables = *within.variables, *state.synthetic()
         within.reached = heap.reach.objects
-        hides = False
+        hides = is_final = False
         chosen: set[int] = set()
 
         def changed() -> set[str]:
@@ -375,7 +375,7 @@ class Body:
                 ambient.backend.body_ended(None)
         except BaseException as error:
             if ambient.backend is not None:  # the state is still that at the point of the error
-                ambient.backend.body_ended(error)
+                is_final = ambient.backend.body_ended(error)
                 hides = ambient.backend.raised_by(error) == "staging"
             raise
         finally:
@@ -385,7 +385,8 @@ class Body:
             state.write(before)
             state.orders.restore()
             cells.restore()
-            self.refuse_changes(heap.changed(), () if hides else functions)
+            if not is_final:
+                self.refuse_changes(heap.changed(), () if hides else functions)
         return escaping.values({id(reached.value) for reached in heap.reach.objects})
 
     def read(self) -> tuple[Any, ...]:

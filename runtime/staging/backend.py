@@ -91,7 +91,7 @@ from runtime.staging.python.introspection import check_attribute, check_attribut
 from runtime.staging.python.math_module import MATH
 from runtime.staging.values.alias_tracking import as_originals, forget_exits, in_use, may_alias, record_exit
 from runtime.staging.values.arenas import constructor
-from runtime.staging.values.body_tracing import Step, checkpoint, rollback
+from runtime.staging.values.body_tracing import Step, UnboundedError, checkpoint, rollback
 from runtime.staging.values.container_arenas import make_references, readable
 from runtime.staging.values.dict import View
 from runtime.staging.values.element_layout import empty_row
@@ -312,12 +312,13 @@ class Staging:
     def body_ending(self, body: Body, names: Sequence[str], read: Callable[[], Sequence[Any]]) -> None:
         make_references(names, read, body)
 
-    def body_ended(self, error: BaseException | None) -> None:
+    def body_ended(self, error: BaseException | None) -> bool:
         tell_watchers(error)
         forget_exits()
         end_body()
         if bodies_open():
             settle_links(bodies_open()[-1].first_link)
+        return isinstance(error, UnboundedError)
 
     def escapes(self, value: Any, origin: Any) -> None:
         record_exit(value, origin)

@@ -31,7 +31,7 @@ from runtime.core.errors import DTypeError, InaccessibleTensorError, OpError, Sh
 from runtime.core.graph import COUNT, Graph, Node
 from runtime.core.memos import forget_after
 from runtime.core.object_mode import note_known
-from runtime.core.positions import Position, staging_error, user_position
+from runtime.core.positions import Position, located, user_position
 from runtime.core.read_only_arrays import written_error
 from runtime.core.relaxed_shapes import NeedsKnownShapes, is_relaxed
 from runtime.core.tensor_writes import Leaving
@@ -45,8 +45,8 @@ from runtime.staging.values.open_bodies import KnownElements, bodies_open, known
 from runtime.staging.values.trials import is_accident, note_accident, refuse_accidents, trials
 
 __all__ = [
-    "NEVER", "Branch", "Costly", "Mark", "Step", "Unreachable", "checkpoint", "depth", "in_body", "line_of",
-    "refuse_speculation", "rollback", "speculating", "trace_body", "trace_function",
+    "NEVER", "Branch", "Costly", "Mark", "Step", "UnboundedError", "Unreachable", "checkpoint", "depth", "in_body",
+    "line_of", "refuse_speculation", "rollback", "speculating", "trace_body", "trace_function",
 ]
 
 MAX_RECURSION: Final = 32  # how often a body may be open inside itself
@@ -129,6 +129,10 @@ def refuse_speculation(graph: Graph | None = None) -> None:
     """Costly if an operand is being traced without a branch, but not into `graph`."""
     if _open.speculated is not None and _open.speculated is not graph:
         raise Costly
+
+
+class UnboundedError(StagingError):
+    """A body of control flow is traced within itself without end."""
 
 
 def trace_body(
@@ -231,25 +235,28 @@ def _refuse_accidents() -> None:
 
 
 def _open_body(body: Branch) -> tuple[object, ...]:
-    """Record that `body` is being traced; return its place. StagingError for unbounded recursion."""
+    """Record that `body` is being traced; return its place. UnboundedError for unbounded recursion."""
     at = user_position()  # nested expressions share a line, but have different bodies
     place = (body.filename, body.lineno) if at is None else (body.filename, body.lineno, at.instruction)
     if _open.times[place] >= MAX_RECURSION:
-        raise staging_error(
-            f"{_function()!r} calls itself without end while it is traced: this condition is a tensor, known only when"
-            " the graph runs, so both of its branches are traced",
-            "Give it tensors for what changes from call to call, return what it changes, or write a loop.")
+        code = _code()
+        raise located(UnboundedError(
+            f"{'a function' if code is None else repr(code.co_name)} calls itself without end while it is traced: this"
+            " condition is a tensor, known only when the graph runs, so both of its branches are traced",
+            remedy="Let Python values decide how often a generator calls itself, or write a loop."
+            if code is not None and "ag__body" in code.co_freevars else
+            "Give it tensors for what changes from call to call, return what it changes, or write a loop."))
     _open.depth += 1
     _open.times[place] += 1
     return place
 
 
-def _function() -> str:
-    """The name of the user's function that is being traced."""
+def _code() -> CodeType | None:
+    """The code of the user's function that is being traced."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (is_body(frame.f_code) or is_internal(frame.f_code.co_filename)):
         frame = frame.f_back
-    return frame.f_code.co_name if frame is not None else "a function"
+    return None if frame is None else frame.f_code
 
 
 def line_of(body: Branch, name: str) -> int:

@@ -195,6 +195,16 @@ def closed_later(xs: Any) -> Any:
     return x
 
 
+@refused("'walk' calls itself without end while it is traced", "Let Python values decide how often a generator calls")
+def recursion(xs: Any) -> Any:
+    def walk(k: int) -> Iterator[Any]:
+        yield k
+        if k < xs[1]:
+            yield from walk(k + 1)
+
+    return list(walk(0))
+
+
 @refused("a tensor cannot be used as a Python bool here", "autograph.explain says why")
 def asynchronous(xs: Any) -> Any:
     async def above(xs: Any) -> Any:
