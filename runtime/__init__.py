@@ -552,9 +552,11 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names, without the folders that they come from."""
+    """The public names, without the folders that they come from. Those that need another package are not in `__all__`:
+    a star import would load it."""
     narrow = ["bfloat16"] if _util.find_spec("ml_dtypes") else []
-    return [*__all__, *narrow, "__doc__", "__file__", "__name__", "__path__", "__version__"]
+    of_keras = ["keras", "losses", "metrics", "optimizers"] if _util.find_spec("keras") else []
+    return [*__all__, *narrow, *of_keras, "__doc__", "__file__", "__name__", "__path__", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,7 @@ It needs the package keras (`pip install 'autograph[keras]'`). After the import 
 """
 from __future__ import annotations
 
+import sys as _sys
 from importlib import import_module as _import_module
 from importlib import util as _util
 from types import ModuleType as _ModuleType
@@ -35,5 +36,18 @@ def _with_names_of_tf(name: str) -> _ModuleType:
 
 globals().update({_name: _with_names_of_tf(_name)
                   for _name in ("backend", "layers", "losses", "metrics", "preprocessing")})
+
+
+def _let_import(name: str, module: _ModuleType) -> None:
+    """Let `import runtime.keras.layers` and the like find the public modules of Keras."""
+    _sys.modules[f"runtime.{name}"] = module
+    for part, value in [*vars(module).items()]:
+        if isinstance(value, _ModuleType) and value.__name__.removeprefix("keras._tf_keras.") == f"{name}.{part}":
+            _let_import(f"{name}.{part}", value)
+
+
+for _name, _value in [*globals().items()]:
+    if isinstance(_value, _ModuleType) and _value.__name__ == f"keras.{_name}" and _name not in ("backend", "src"):
+        _let_import(f"keras.{_name}", _value)  # `runtime.keras.backend` is what Keras runs on
 
 from runtime.keras.backend.resuming import Resume as Resume  # noqa: E402 - needs keras

@@ -176,3 +176,18 @@ def test_folders_of_images(tmp_path: Path) -> None:
     assert [x.shape.as_list() for x, _ in batches] == [[4, 4, 5, 3], [2, 4, 5, 3]]
     np.testing.assert_array_equal(np.concatenate([x for x, _ in batches]), list(images.values()))
     assert np.concatenate([y for _, y in batches]).tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_the_modules_of_keras_can_be_imported_as_submodules() -> None:
+    import runtime.keras.losses
+    from runtime.keras.applications.resnet50 import preprocess_input
+    from runtime.keras.layers import Dense
+    from runtime.keras.preprocessing.text import Tokenizer
+
+    assert Dense is layers.Dense and runtime.keras.losses.mse is keras.losses.mse
+    assert preprocess_input is keras.applications.resnet50.preprocess_input
+    assert Tokenizer is keras.preprocessing.text.Tokenizer
+    from runtime.keras.backend.core import Variable  # what Keras runs on, not Keras' module `backend`
+
+    assert Variable.__module__ == "runtime.keras.backend.core"
+    assert {"keras", "losses", "metrics", "optimizers"} <= {*dir(tf)}
