@@ -166,7 +166,7 @@ class _Place:
         try:
             self._write(made)
         except (AttributeError, TypeError) as error:
-            if not _is_pythons_own(error):
+            if not _is_pythons_own(error) or backend.raised_by(error) == "staging":
                 raise
             raise backend.error(
                 f"a tensor does not change in place: what has it is given another, which Python refuses here: {error}",

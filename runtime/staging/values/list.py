@@ -1,7 +1,7 @@
 """Python lists in staged code that grow or shrink in a loop or branch on tensors."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from autograph.backend import LISTS, ListItems, ambient, duplicate, has_staged_items, is_users_object, refill
@@ -141,7 +141,7 @@ class StagedView(Staged):
 
     def copy(self) -> Self:
         """The view of a new owner with the same items."""
-        note_copy()
+        _note_copy(self.__leaves__())
         return self.of(duplicate(self.owner))
 
     @classmethod
@@ -306,7 +306,7 @@ class StagedList(StagedSequence):
         """Add a staged list, the rows of a tensor, or the items of an iterable."""
         iterable = view_of(iterable)
         if isinstance(iterable, StagedList):
-            note_copy()
+            _note_copy((iterable._list,))
             self._list = list_extend(self._list, iterable._list)
         elif isinstance(iterable, StagedSequence):
             self.extend_by_records(iterable)
@@ -338,7 +338,7 @@ class StagedList(StagedSequence):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            note_copy()
+            _note_copy((self._list,))
             part = list_slice(self._list, index.start, index.stop, index.step)
             return StagedList(part)
         return self._get(index)
@@ -465,6 +465,12 @@ def _restructured(items: StagedList, x: Any) -> Any:
             getattr(getattr(x, "presence", None), "has_value", True) is not True):
         return OPERATIONS.restructured(items, unview(x))
     return None
+
+
+def _note_copy(leaves: Iterable[Any]) -> None:
+    """Record that two lists have these items. Numbers, such as references to objects, are no arrays."""
+    if not all([isinstance(leaf, GraphList) and leaf.type.element.shape == () for leaf in leaves]):
+        note_copy()
 
 
 def element_as_tensor(x: Any, target: list[Any] | None = None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import numpy as np
 import pytest
 
 import runtime as rt
@@ -265,3 +266,49 @@ def test_an_item_of_a_tensor_cannot_be_set_by_an_attribute() -> None:
 
     with pytest.raises(rt.errors.StagingError):
         rt.function(f)(rt.constant([1.0, 2.0]), rt.constant(3))
+
+
+@executors
+def test_arrays_of_objects_change_in_loops_over_parts_of_a_list(executor: str) -> None:
+    def f(points: Any) -> Any:
+        bodies = [Base(point.copy()) for point in points]
+        for i, body in enumerate(bodies):
+            body.x[0] += 9.0
+            for other in bodies[i + 1:]:
+                other.x[1] += body.x[0]
+        part, same = bodies[1:], list(bodies)
+        for body in part + same.copy():
+            body.x[1] *= 2.0
+        return [body.x for body in bodies]
+
+    points = np.arange(6.0).reshape(3, 2)
+    found = rt.function(f, executor=executor)(points)
+    assert [x.tolist() for x in found] == [x.tolist() for x in f(points)]
+
+
+@executors
+def test_two_objects_with_one_array_in_parts_of_a_list(executor: str) -> None:
+    def f(points: Any) -> Any:
+        one = points[0].copy()
+        bodies = [Base(one), Base(one), Base(points[1].copy())]
+        for body in bodies:
+            body.x[0] += 9.0
+        for body in bodies[1:]:
+            body.x[1] += 1.0
+        return [body.x for body in bodies]
+
+    points = np.arange(6.0).reshape(3, 2)
+    found = rt.function(f, executor=executor)(points)
+    assert [x.tolist() for x in found] == [x.tolist() for x in f(points)]
+
+
+def test_a_refused_change_of_an_object_is_reported_once() -> None:
+    def f(points: Any) -> Any:
+        bodies = [Base(point.copy()) for point in points]
+        for body in bodies[1:]:
+            body.x, bodies[0].x = bodies[0].x, body.x
+            body.x[1] += 1
+        return [body.x for body in bodies]
+
+    with pytest.raises(rt.errors.StagingError, match=r"^[^:]*test_object_references.py:\d+: a Base is changed after"):
+        rt.function(f)(np.ones((3, 2)))
