@@ -555,7 +555,9 @@ def __dir__() -> list[str]:
     """The public names, without the folders that they come from. Those that need another package are not in `__all__`:
     a star import would load it."""
     narrow = ["bfloat16"] if _util.find_spec("ml_dtypes") else []
-    of_keras = ["keras", "losses", "metrics", "optimizers"] if _util.find_spec("keras") else []
+    keras = _util.find_spec("keras")
+    is_there = keras is not None and keras.origin is not None  # a directory of this name has no origin
+    of_keras = ["keras", "losses", "metrics", "optimizers"] if is_there else []
     return [*__all__, *narrow, *of_keras, "__doc__", "__file__", "__name__", "__path__", "__version__"]
 
 
