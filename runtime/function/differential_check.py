@@ -124,7 +124,8 @@ def _same(expected: Any, got: Any) -> bool:
     if isinstance(expected, Tensor) and isinstance(got, Tensor) and expected.dtype is not got.dtype:
         return False
     if not _is_array(expected) or not _is_array(got):
-        return bool(expected == got)
+        equal = expected == got
+        return not getattr(equal, "ndim", 0) and bool(equal)  # an array beside a list compares element by element
     a, b = np.asarray(expected), np.asarray(got)
     if a.shape != b.shape:
         return False

@@ -356,3 +356,13 @@ def test_printed_tensors_and_dataclasses_of_tensors(capsys: pytest.CaptureFixtur
         assert builtins.print is python
     with pytest.raises(ag.VerificationError, match=r"the result of fit\.steps is .*2.* as Python, but .*7.* converted"):
         mistaken(fit, lambda w: (print("fitted 2 [2, 1]"), Fit(w / 4, 7))[1])(rt.constant([3.0, 4.0]))
+
+
+def test_an_array_in_place_of_a_list() -> None:
+    runs = iter(range(2))
+
+    def f(x: Any) -> Any:
+        return x * 2 if next(runs) else [x, x]
+
+    with pytest.raises(ag.VerificationError, match=r"the result of f is array\(.* as Python, but \[.* converted"):
+        rt.function(f, verify=True)(np.array([1.0, 2.0]))
