@@ -8,12 +8,14 @@ import numpy as np
 
 from autograph.backend import has_staged_items
 from runtime.core import pytree
+from runtime.core.agreed_operands import agreed
 from runtime.core.array_mode import need_objects
 from runtime.core.array_promotion import OF_64_BITS, is_of_arrays, mark_as_array
+from runtime.core.constant_arrays import is_numpy_value
 from runtime.core.errors import StagingError
 from runtime.core.op import CAST
 from runtime.core.tensor import GraphTensor, Tensor
-from runtime.core.trace import apply, convert_beside, convert_to_tensor, holds_tensor, promoted_arrays
+from runtime.core.trace import apply, convert_to_tensor, holds_tensor, promoted_arrays
 from runtime.core.types import (
     DType,
     TensorShape,
@@ -108,7 +110,7 @@ def astype(x: Any, dtype: Any, copy: bool = True) -> Tensor:
 
 def together(*values: Any) -> list[Tensor]:
     """Tensors for the values: for arrays, of their common dtype in NumPy; those that are not tensors adapt to the dtype
-    of the first tensor."""
+    of the first tensor, which is widened beside numbers of a greater kind, as by operators."""
     return _together(values, True)
 
 
@@ -124,12 +126,12 @@ def read(value: Any) -> Any:
 
 
 def _together(values: Sequence[Any], joins: bool) -> list[Tensor]:
+    if joins and any(map(is_numpy_value, values)) and not any(isinstance(x, Tensor) and meets(x) for x in values):
+        values = [*map(wide, values)]
     found = promoted_arrays(values, joins)
     if found is not None:
         return found
-    values = [*map(read, values)]
-    own = next((value.dtype for value in values if isinstance(value, Tensor)), None)
-    return [convert_to_tensor(value) if own is None else convert_beside(value, own) for value in values]
+    return agreed(values)
 
 
 def inexact(x: Any) -> Tensor:
@@ -318,7 +320,7 @@ concat = concatenate
 
 
 def stack(arrays: Any, axis: int = 0) -> Tensor:
-    return shapes.stack(arrays, axis)
+    return shapes.stack(together(*arrays) if isinstance(arrays, (list, tuple)) else arrays, axis)
 
 
 def vstack(tup: Any) -> Tensor:

@@ -11,7 +11,7 @@ from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor, holds_tensor, promoted_arrays
 from runtime.core.types import int8, int32, uint8
-from runtime.numpy.arrays import astype, floats, inexact, operands
+from runtime.numpy.arrays import astype, floats, inexact, operands, together
 from runtime.numpy.reductions import is_bool_array
 from runtime.ops import complex_numbers, creation, logic, math
 
@@ -176,7 +176,7 @@ UFUNCS: Final[dict[str, Function]] = {
     "add": _operator("add"), "subtract": _operator("sub"), "multiply": _operator("mul"),
     "divide": _operator("truediv"), "true_divide": _operator("truediv"), "floor_divide": _operator("floordiv"),
     "remainder": _operator("mod"), "mod": _operator("mod"), "power": _operator("pow"), "pow": _operator("pow"),
-    "divmod": divmod, "fmod": _fmod, "float_power": _both_floats(math.pow),
+    "divmod": _operator("divmod"), "fmod": _fmod, "float_power": _both_floats(math.pow),
     "bitwise_and": _operator("and"), "bitwise_or": _operator("or"), "bitwise_xor": _operator("xor"),
     "left_shift": _operator("lshift"), "right_shift": _operator("rshift"),
     "bitwise_left_shift": _operator("lshift"), "bitwise_right_shift": _operator("rshift"),
@@ -209,6 +209,7 @@ UFUNCS: Final[dict[str, Function]] = {
     "floor": _whole(math.floor), "ceil": _whole(math.ceil), "trunc": _whole(_trunc), "rint": _of_floats(math.rint),
     "isnan": _truth(math.is_nan, False), "isinf": _truth(math.is_inf, False), "isfinite": _truth(math.is_finite, True),
     "signbit": lambda x: math.copysign(inexact(x) * 0 + 1, inexact(x)) < 0,
-    "matmul": _operator("matmul"), "vecdot": _vecdot, "modf": _modf, "frexp": _frexp, "ldexp": _ldexp,
+    "matmul": lambda x, y: operator.matmul(*together(x, y)), "vecdot": _vecdot, "modf": _modf, "frexp": _frexp,
+    "ldexp": _ldexp,
 }
 """By the name of a NumPy ufunc (also in the array API): its implementation for tensors."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.core import types as t
+from runtime.core.agreed_operands import agreed
 from runtime.core.array_mode import need_objects
 from runtime.core.array_promotion import is_of_arrays
 from runtime.core.errors import DTypeError, InvalidArgumentError, LinearAlgebraError, ShapeError, locate
@@ -100,15 +101,12 @@ def _are_bool_arrays(*xs: Tensor) -> bool:
 def _agreed(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     """Both operands as tensors: a Python list adapts to the other operand's dtype, and a NumPy array to a tensor's.
     Arrays are promoted as in NumPy."""
-    arrays = promoted_arrays([x, y], joins=True)
-    if arrays is not None:
-        return arrays[0], arrays[1]
-    if isinstance(x, Tensor):
-        return x, convert_beside(y, x.dtype)
-    if isinstance(y, Tensor):
-        return convert_beside(x, y.dtype), y
-    y = convert_to_tensor(y)
-    return convert_to_tensor(x, dtype_hint=y.dtype), y
+    found = promoted_arrays([x, y], joins=True)
+    if found is None and not (isinstance(x, Tensor) or isinstance(y, Tensor)):
+        y = convert_to_tensor(y)
+        return convert_to_tensor(x, dtype_hint=y.dtype), y
+    left, right = agreed([x, y]) if found is None else found
+    return left, right
 
 
 def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, name: str | None = None) -> Tensor:

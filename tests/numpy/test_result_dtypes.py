@@ -83,3 +83,40 @@ def test_tensors_keep_their_dtype() -> None:
     assert [y.dtype.name for y in f(x, i)] == ["float32"] * 5 + ["int64"]
     with pytest.raises(rt.errors.DTypeError, match="different dtypes"):
         rt.function(lambda x, i: np.bincount(i) + x)(x, i)
+
+
+FLOATS, ROWS = np.array([0.5, 2.0]), np.array([[0.5, 2.0], [1.0, 3.0]], np.float32)
+BESIDE_INTS: dict[str, Callable[[Any], Any]] = {
+    "hstack": lambda k: np.hstack([FLOATS, k]), "vstack": lambda k: np.vstack([ROWS[:, :1], k]),
+    "stack": lambda k: np.stack([np.array(1.5), k]), "append": lambda k: np.append(ROWS, k),
+    "append whole floats": lambda k: np.append(np.array([1.0, 2.0]), k), "block": lambda k: np.block([FLOATS, k]),
+    "select": lambda k: np.select([FLOATS > 1], [FLOATS], k), "polyval": lambda k: np.polyval(FLOATS, k),
+    "searchsorted": lambda k: np.searchsorted(FLOATS, k), "digitize": lambda k: np.digitize(k, FLOATS),
+    "isin": lambda k: np.isin(FLOATS, k), "dot": lambda k: np.dot(FLOATS, k), "outer": lambda k: np.outer(k, FLOATS),
+    "matmul": lambda k: (ROWS @ np.stack([k, k])), "matmul, left": lambda k: np.stack([k, k]) @ FLOATS,
+    "divmod": lambda k: divmod(FLOATS, k)[0], "rdivmod": lambda k: divmod(k, FLOATS)[1],
+    "complex": lambda k: np.append(FLOATS * 1j, k),
+}
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+@pytest.mark.parametrize("program", BESIDE_INTS.values(), ids=BESIDE_INTS)
+def test_ints_of_a_tensor_beside_floats(program: Callable[[Any], Any], executor: str) -> None:
+    k = rt.constant(2, rt.int64)
+    want = program(np.int64(2))
+    for got in (on(executor, program)(k), np.asarray(program(k))):
+        np.testing.assert_array_equal(got, want)
+        assert np.asarray(got).dtype == want.dtype
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+def test_counters_beside_floats(executor: str) -> None:
+    def f(n):
+        x = y = FLOATS
+        for i in range(n):
+            x, y = np.hstack([FLOATS, i])[1:], np.append(np.ones(1), i)
+        return x, y, np.append(np.array([1], np.int8), n)
+
+    for want, got in zip(f(3), on(executor, f)(rt.constant(3, rt.int64)), strict=True):
+        np.testing.assert_array_equal(got, want)
+        assert np.asarray(got).dtype == want.dtype
