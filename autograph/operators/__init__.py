@@ -32,19 +32,25 @@ from autograph.operators.containers import (
     dict_of,
     eq,
     extended,
+    floordiv,
     ge,
     gt,
     iadd,
     ibitand,
     ibitor,
+    ifloordiv,
+    imatmul,
     imul,
+    ipow,
     is_bool,
     is_none,
     is_same,
     isub,
     item,
+    itruediv,
     le,
     lt,
+    matmul,
     merged,
     mul,
     ne,
@@ -52,9 +58,11 @@ from autograph.operators.containers import (
     own_index,
     parts,
     pos,
+    pow,
     set_of,
     spread,
     sub,
+    truediv,
     tuple_display,
     united,
 )
@@ -97,18 +105,17 @@ from autograph.state.statement_state import State, checkpoint, rollback, staged
 
 __all__ = [
     "add", "and_", "around_yield", "assert_", "attribute", "attributes", "bind", "bitand", "bitor", "call", "caller",
-    "cond", "delitem", "dict_comp", "dict_of", "each", "element", "eq", "extended", "fields", "formatted", "ge",
-    "gen_exp", "gt", "has_length", "has_part", "hasattr", "iadd", "ibitand", "ibitor", "if_exp", "imod", "imul",
-    "in_", "is_bool", "is_class", "is_mapping", "is_none", "is_same", "is_sequence", "isub", "item", "kept_handler",
-    "kept_try", "le", "list_comp", "lt", "matched", "matched_items", "matched_part", "matched_rest", "members",
-    "merged", "mod", "mul", "ne", "neg", "nested", "not_", "note", "or_", "parts", "place", "pos", "read", "reduce",
-    "set_comp", "set_of", "setitem", "shown", "slice", "spread", "sub", "text", "to_delete", "try_",
-    "tuple_display", "united", "unpack", "while_loop", "with_", "yielded",
+    "cond", "delitem", "dict_comp", "dict_of", "each", "element", "eq", "extended", "fields", "floordiv", "formatted",
+    "ge", "gen_exp", "gt", "has_length", "has_part", "hasattr", "iadd", "ibitand", "ibitor", "if_exp", "ifloordiv",
+    "imatmul", "imod", "imul", "in_", "ipow", "is_bool", "is_class", "is_mapping", "is_none", "is_same",
+    "is_sequence", "isub", "item", "itruediv", "kept_handler", "kept_try", "le", "list_comp", "lt", "matched",
+    "matched_items", "matched_part", "matched_rest", "matmul", "members", "merged", "mod", "mul", "ne", "neg",
+    "nested", "not_", "note", "or_", "parts", "place", "pos", "pow", "read", "reduce", "set_comp", "set_of",
+    "setitem", "shown", "slice", "spread", "sub", "text", "to_delete", "truediv", "try_", "tuple_display", "united",
+    "unpack", "while_loop", "with_", "yielded",
 ]
 
 slice = _builtins.slice
-imatmul = _operator.imatmul
-itruediv, ifloordiv, ipow = _operator.itruediv, _operator.ifloordiv, _operator.ipow
 ilshift, irshift, ixor = _operator.ilshift, _operator.irshift, _operator.ixor
 iand, ior = ibitand, ibitor
 Thunk = Callable[[], Any]

@@ -17,9 +17,10 @@ from autograph.dispatch.converted_call import call
 from autograph.state.structure import is_container
 
 __all__ = [
-    "add", "bitand", "bitor", "bounds_of", "delitem", "dict_of", "eq", "extended", "ge", "gt", "iadd", "ibitand",
-    "ibitor", "imul", "is_bool", "is_none", "is_same", "isub", "item", "le", "lt", "merged", "mul", "ne", "neg",
-    "own_index", "parts", "pos", "set_of", "split", "spread", "sub", "tuple_display", "united",
+    "add", "beside_array", "bitand", "bitor", "bounds_of", "delitem", "dict_of", "eq", "extended", "floordiv", "ge",
+    "gt", "iadd", "ibitand", "ibitor", "ifloordiv", "imatmul", "imul", "ipow", "is_bool", "is_none", "is_same", "isub",
+    "item", "itruediv", "le", "lt", "matmul", "merged", "mul", "ne", "neg", "own_index", "parts", "pos", "pow",
+    "set_of", "split", "spread", "sub", "truediv", "tuple_display", "united",
 ]
 
 
@@ -33,7 +34,8 @@ def _arithmetic(name: str) -> Callable[[Any, Any], Any]:
 
     @own_errors
     def apply(left: Any, right: Any, /) -> Any:
-        if ambient.backend is not None and (type(left) in _CHANGING or type(right) in _CHANGING):
+        if ambient.backend is not None and (
+                type(left) in _CHANGING or type(right) in _CHANGING or beside_array(left, right)):
             return ambient.backend.operation(name, left, right)
         return python(left, right)
 
@@ -41,9 +43,18 @@ def _arithmetic(name: str) -> Callable[[Any, Any], Any]:
     return apply
 
 
+def beside_array(left: Any, right: Any) -> bool:
+    """Whether one operand is a list or tuple, and the other an array, whose operators take that as an array."""
+    return (type(left) in _OF_ARRAYS and hasattr(type(right), "__array__")) or (
+        type(right) in _OF_ARRAYS and hasattr(type(left), "__array__"))
+
+
+_OF_ARRAYS = frozenset({*LISTS, tuple})
 _CHANGING = frozenset({*LISTS, *(kind for kind in keyed)})
 add, sub, mul, iadd, isub, imul = map(_arithmetic, ("add", "sub", "mul", "iadd", "isub", "imul"))
 bitand, bitor, ibitand, ibitor = map(_arithmetic, ("and_", "or_", "iand", "ior"))
+truediv, floordiv, matmul, pow = map(_arithmetic, ("truediv", "floordiv", "matmul", "pow"))
+itruediv, ifloordiv, imatmul, ipow = map(_arithmetic, ("itruediv", "ifloordiv", "imatmul", "ipow"))
 
 
 def _unary(name: str) -> Callable[[Any], Any]:
@@ -146,7 +157,8 @@ def item(container: Any, index: Any, /) -> Any:
                 ambient.backend.check(value, "value")
             return value
         if type(container) in _SEQUENCES or hasattr(type(container), "__array__"):
-            if backend_of(container) is None and any(staging_backend(bound) is not None for bound in bounds_of(index)):
+            bounds = bounds_of(index, type(container) not in _SEQUENCES)
+            if backend_of(container) is None and any(staging_backend(bound) is not None for bound in bounds):
                 return ambient.backend.operation("getitem", container, index)
         elif type(container) in keyed or type(container) in indexed:
             return ambient.backend.operation("getitem", container, index)
@@ -165,10 +177,15 @@ def own_index(container: Any, index: Any) -> Any:
     return call(type(index).__index__)(index) if is_users else index
 
 
-def bounds_of(index: Any) -> Iterator[Any]:
-    """The values in an index: the items of a tuple, as for arrays, and the bounds of slices."""
+def bounds_of(index: Any, of_array: bool = False) -> Iterator[Any]:
+    """The values in an index: the items of a tuple, and of the lists that are indices `of_array`, and the bounds of
+    slices."""
     for part in index if type(index) is tuple else (index,):
-        yield from (part.start, part.stop, part.step) if type(part) is slice else (part,)
+        if of_array and type(part) is list and not has_staged_items(part):
+            for each in part:
+                yield from bounds_of(each, True)
+        else:
+            yield from (part.start, part.stop, part.step) if type(part) is slice else (part,)
 
 
 _SEQUENCES = frozenset({*LISTS, tuple, range, str, bytes})

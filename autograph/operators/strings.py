@@ -8,6 +8,7 @@ from typing import Any, Final
 from autograph.core.backend import ambient
 from autograph.core.tracebacks import own_errors
 from autograph.dispatch.converted_call import call
+from autograph.operators.containers import beside_array
 
 __all__ = ["formatted", "imod", "mod", "shown", "text"]
 
@@ -35,13 +36,13 @@ _CONVERSIONS: Final[dict[str, Any]] = {"s": str, "r": repr, "a": ascii}
 def _mod(python: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     @own_errors
     def mod(left: Any, right: Any, /) -> Any:
-        backend = ambient.backend
-        return python(left, right) if backend is None or not issubclass(type(left), str) else backend.operation(
-            "mod", left, right)
+        if ambient.backend is not None and (issubclass(type(left), str) or beside_array(left, right)):
+            return ambient.backend.operation(python.__name__, left, right)
+        return python(left, right)
 
     mod.__name__ = mod.__qualname__ = python.__name__
     return mod
 
 
 mod, imod = _mod(operator.mod), _mod(operator.imod)
-"""`left % right` and `left %= right` as text formatting."""
+"""`left % right` and `left %= right`, which may format text."""

@@ -297,8 +297,8 @@ _OF_ATTRIBUTES = {"__dict__": "attributes", "f_back": "caller"}
 """Attributes whose reads are operators."""
 _OF_CONTAINERS = {
     gast.Add: "add", gast.Mult: "mul", gast.BitOr: "bitor", gast.Sub: "sub", gast.BitAnd: "bitand", gast.USub: "neg",
-    gast.UAdd: "pos"}
-"""Operators that lists, dicts and counters support."""
+    gast.UAdd: "pos", gast.Div: "truediv", gast.FloorDiv: "floordiv", gast.MatMult: "matmul", gast.Pow: "pow"}
+"""Operators that lists, dicts and counters support, or lists beside arrays."""
 _NO_CONTAINERS = (gast.Constant, gast.JoinedStr, gast.UnaryOp)
 
 

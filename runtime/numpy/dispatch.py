@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +21,7 @@ from runtime.core import pytree
 from runtime.core.array_methods import ArrayMethods
 from runtime.core.array_mode import existed_before, want_objects
 from runtime.core.array_promotion import is_of_arrays, mark_as_array
+from runtime.core.constant_arrays import is_numpy_value
 from runtime.core.errors import StagingError, UnimplementedError, locate
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
@@ -37,7 +40,7 @@ from runtime.numpy.ufuncs import UFUNCS
 from runtime.ops import logic
 
 __all__ = ["CHANGING", "CREATION", "FUNCTIONS", "call_method", "call_on_tensors", "is_array_method",
-    "scalar_of", "takes_tensors"]
+    "operate", "scalar_of", "takes_tensors"]
 
 Function = Callable[..., Any]
 
@@ -47,10 +50,11 @@ _KEEPING: Final = frozenset((np.asarray, np.asanyarray, np.ascontiguousarray, np
 _ARRAY_FUNCTIONS: Final = frozenset(map(type, (*FUNCTIONS, *CREATION, np.add)))
 
 
-def takes_tensors(function: Any) -> bool:
+def takes_tensors(function: Any, args: Sequence[Any]) -> bool:
     """Whether this is a function of NumPy that accepts tensors, and for which a list is an array."""
     return type(function) in _ARRAY_FUNCTIONS and (
-        isinstance(function, np.ufunc) or function in CREATION or function in FUNCTIONS or _is_ufunc_method(function))
+        isinstance(function, np.ufunc) or function in CREATION or function in FUNCTIONS or _is_ufunc_method(function)
+        or (function in CHANGING and bool(args) and isinstance(args[0], StagedArray)))
 
 
 def _is_ufunc_method(function: Any) -> bool:
@@ -69,11 +73,48 @@ def call_on_tensors(function: Any, /, *args: Any, **kwargs: Any) -> Any:
         if isinstance(made, ArrayCell):
             made.layout = _layout_of_new(function, args, kwargs)
         return made
-    if _is_ufunc_method(function):
-        if args and isinstance(args[0], (list, tuple)) and holds_tensor(args[0]):
-            args = convert_to_tensor(args[0]), *args[1:]
-        return function(*args, **kwargs)
-    return function(*args, **kwargs) if isinstance(function, np.ufunc) else _array_function(function, args, kwargs)
+    if isinstance(function, np.ufunc) or _is_ufunc_method(function):
+        keeps_tuples = function.__name__ == "at"  # a tuple of indices is no array
+        return function(*[x if keeps_tuples and type(x) is tuple else _as_operand(x) for x in args], **kwargs)
+    return _array_function(function, args, kwargs)
+
+
+def _as_operand(x: Any) -> Any:
+    return convert_to_tensor(x) if type(x) in (list, tuple) and holds_tensor(x) else x
+
+
+_COMPARISONS: Final[Mapping[str, np.ufunc]] = {
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal}
+_ARITHMETIC: Final[Mapping[str, np.ufunc]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "floordiv": np.floor_divide,
+    "mod": np.remainder, "pow": np.power, "matmul": np.matmul, "and_": np.bitwise_and, "or_": np.bitwise_or}
+_IN_PLACE: Final[Mapping[str, np.ufunc]] = {f"i{name.strip('_')}": ufunc for name, ufunc in _ARITHMETIC.items()}
+_OPERATORS: Final[Mapping[str, np.ufunc]] = {**_COMPARISONS, **_ARITHMETIC, **_IN_PLACE, "divmod": np.divmod}
+
+
+def operate(name: str, left: Any, right: Any) -> Any:
+    """`left + right` and the like, by name in `operator`, if one is an array, and the other a list or tuple with items
+    known only when the graph runs: NumPy takes that as an array. NotImplemented for other operands."""
+    is_left = type(right) in _SEQUENCES
+    array, items = (left, right) if is_left else (right, left)
+    if type(items) not in _SEQUENCES or not _is_operand(array, name, is_left) or not (
+            has_staged_items(items) or holds_tensor(items)):
+        return NotImplemented
+    if isinstance(array, GraphTensor) and name in _COMPARISONS:
+        return getattr(operator, name)(*[convert_to_tensor(x) if x is items else x for x in (left, right)])
+    out = {"out": array} if is_left and name in _IN_PLACE else {}
+    return call_on_tensors(_OPERATORS[name], left, right, **out)
+
+
+_SEQUENCES: Final = frozenset((list, tuple, deque))
+
+
+def _is_operand(x: Any, name: str, is_left: bool) -> bool:
+    """Whether the operator of `x` and a list is to be NumPy's. A tensor's own operators take lists, but those of a list
+    on its left come first; an int of NumPy repeats a list."""
+    if isinstance(x, GraphTensor):
+        return not is_left and x.ndim > 0 and (name in _COMPARISONS or name in _IN_PLACE)
+    return is_numpy_value(x) and (isinstance(x, np.ndarray) or name not in ("mul", "imul"))
 
 
 def _returns_argument(function: Any, x: Any, dtype: Any = None, order: Any = None, **kwargs: Any) -> bool:
@@ -116,6 +157,7 @@ def is_array_method(function: Any) -> bool:
 def call_method(method: Any, /, *args: Any, **kwargs: Any) -> Any:
     """The result of such a method for arguments that include graph tensors."""
     array, name = method.__self__, method.__name__
+    args, kwargs = _stacked(args), {key: _stacked(value) for key, value in kwargs.items()}
     if name in _CHANGING_METHODS:
         raise want_objects(staging_error(
             f"an array of NumPy's is changed here by {name!r}, and staged code cannot have it as an object",

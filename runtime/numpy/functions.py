@@ -205,7 +205,7 @@ def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
 
 
 def array_equal(a1: Any, a2: Any) -> Tensor:
-    x, y = together(*[a if isinstance(a, Tensor) else np.asarray(a) for a in map(read, (a1, a2))])
+    x, y = together(*[a if holds_tensor([a]) else np.asarray(a) for a in map(read, (a1, a2))])
     if x.ndim != y.ndim:
         return convert_to_tensor(False)
     sizes = [*zip(shapes.dims(x), shapes.dims(y), strict=True)]

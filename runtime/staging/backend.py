@@ -59,6 +59,7 @@ from runtime.core.text import Text, concat_text
 from runtime.core.trace import convert_to_tensor, current_graph, tell_watchers, wrap
 from runtime.numpy.array_indexing import numbers_in
 from runtime.numpy.array_objects import StagedArray
+from runtime.numpy.dispatch import operate
 from runtime.numpy.grids import GRIDS, at_index
 from runtime.ops import number_methods  # noqa: F401  it fills the table of operations
 from runtime.ops.indexing import setitem
@@ -566,24 +567,31 @@ def _delitem(container: Any, index: Any) -> None:
         method_of_sequence(container.pop)(index)
 
 
-def _with_counters(name: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """An operator, extended to counters with items or counts that only the graph knows."""
+def _mod(python: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    return percent(left, right) if isinstance(left, str) else python(left, right)
+
+
+def _extended(name: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator, extended to counters, and lists beside arrays, with items that only the graph knows."""
     def operation(*operands: Any) -> Any:
         if name in COUNTER_OPERATORS and are_staged_counters(*operands):
             return operators.call(COUNTER_OPERATORS[name])(*operands)
-        return otherwise(*operands)
+        found = operate(name, *operands) if len(operands) == 2 else NotImplemented
+        return otherwise(*operands) if found is NotImplemented else found
 
     return operation
 
 
 _OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {
-    "not_": _not, "is_": _is, "contains": contains, "getitem": _getitem, "delitem": _delitem, "mod": percent,
-    "or_": _with_counters("or_", partial(union, in_place=False)),
-    "ior": _with_counters("ior", partial(union, in_place=True)),
+    "not_": _not, "is_": _is, "contains": contains, "getitem": _getitem, "delitem": _delitem,
+    **{name: _extended(name, partial(_mod, getattr(operator, name))) for name in ("mod", "imod")},
+    "or_": _extended("or_", partial(union, in_place=False)), "ior": _extended("ior", partial(union, in_place=True)),
     "parts": parts_of, "dict_comp": dict_comp, "dict_of": dict_of, "set_comp": set_comp, "set_of": set_of,
-    **{name: partial(compare, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
-    **{name: _with_counters(name, partial(list_operation, name)) for name in ("add", "mul", "iadd", "imul")},
-    **{name: _with_counters(name, getattr(operator, name)) for name in ("sub", "isub", "and_", "iand", "neg", "pos")},
+    **{name: _extended(name, partial(compare, name)) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
+    **{name: _extended(name, partial(list_operation, name)) for name in ("add", "mul", "iadd", "imul")},
+    **{name: _extended(name, getattr(operator, name)) for name in (
+        "sub", "isub", "and_", "iand", "neg", "pos", "pow", "ipow", "truediv", "itruediv", "floordiv", "ifloordiv",
+        "matmul", "imatmul")},
 }
 
 register_indexed(*GRIDS)

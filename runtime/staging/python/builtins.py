@@ -24,6 +24,7 @@ from runtime.core.tensor import EagerTensor, Tensor, not_iterable
 from runtime.core.text import Text
 from runtime.core.trace import apply, convert_to_tensor, current_graph
 from runtime.core.types import DType
+from runtime.numpy.dispatch import operate
 from runtime.numpy.reductions import is_array
 from runtime.ops.complex_numbers import complex as complex_of_parts
 from runtime.ops.effects import raise_unless, stage_print
@@ -217,7 +218,8 @@ _MOST_MODULO: Final = 3037000500
 
 
 def _divmod(a: Any, b: Any) -> Any:
-    return builtins.divmod(_operand(a), _operand(b))
+    found = operate("divmod", a, b)
+    return builtins.divmod(_operand(a), _operand(b)) if found is NotImplemented else found
 
 
 def _round(number: Any, ndigits: Any = None) -> Any:

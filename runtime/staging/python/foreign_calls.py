@@ -345,7 +345,7 @@ def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Cal
     for value in values:
         if type(value) in keyed and not isinstance(value, dict):
             check_keys(value)
-    if takes_tensors(fn) and any(
+    if takes_tensors(fn, args) and any(
             isinstance(value, (ListItems, GraphTensor)) or hasattr(type(value), "__as_array__") for value in values):
         return functools.partial(call_on_tensors, fn)
     found = _method_of_object(fn, args, values) or instead_of(fn, values)
@@ -364,7 +364,7 @@ def _method_of_object(fn: Any, args: tuple[Any, ...], values: list[Any]) -> Call
     """The replacement of an exception's `add_note` given text known only at run time, of an array method given tensors,
     or of a file method; None for others."""
     owner = fn.__self__ if isinstance(fn, BuiltinFunctionType) else None
-    if is_array_method(fn) and any(isinstance(value, GraphTensor) for value in values):
+    if is_array_method(fn) and any(isinstance(value, (ListItems, GraphTensor)) for value in values):
         return functools.partial(call_method, fn)
     if isinstance(owner, BaseException) and fn.__name__ == "add_note" and args and isinstance(args[0], Text):
         return owner.__dict__.setdefault("__notes__", []).append  # type: ignore[no-any-return]
@@ -525,15 +525,15 @@ def _taken(fn: Any, values: Iterable[Any]) -> Iterator[Any]:
 
 def _check(fn: Any, values: list[Any]) -> None:
     """StagingError if the callee would inspect one of the values."""
-    _check_lists(fn, values)
     writes = _root(fn) in _WRITE
     name = getattr(fn, "__name__", "")
     for value in values:
-        if name in _SET_ITEMS and isinstance(value, GraphTensor) and _root(fn) == "numpy" and not (
+        if name in _SET_ITEMS and isinstance(value, (ListItems, GraphTensor)) and _root(fn) == "numpy" and not (
                 isinstance(values[0], StagedArray) and fn in CHANGING):
             raise want_objects(staging_error(
                 f"{_name(fn)!r} changes an array, and a NumPy array is a tensor while a function is traced, which does"
                 " not change in place", f"Set its items, x[index] = value; or {_LATER.format(_name(fn))}"))
+        _check_lists(fn, (value,))
         if isinstance(value, Text):
             if _root(fn) == "builtins" and fn is not open:
                 value.refuse()

@@ -146,11 +146,12 @@ class Unusable(Staged):
     def refuse(self) -> NoReturn:
         raise NotImplementedError
 
-    def _refuse(self, *_: Any) -> NoReturn:
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         self.refuse()
 
     __tensor__ = __len__ = __iter__ = __getitem__ = __neg__ = __abs__ = __invert__ = __lt__ = __le__ = __gt__ = _refuse
     __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __array__ = _refuse
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _refuse
 
 
@@ -202,6 +203,9 @@ class Lazy(Staged):
             _refuse(f"a {self.name} of unknown length cannot be iterated over here")
         return map(found.item, range(found.length))
 
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        _refuse(f"a {self.name} of tensors cannot become a NumPy array here", f"Use a list: list({self.name}(...)).")
+
     def containers(self) -> list[Any]:
         """The lists and dicts that the items come from."""
         found = self.__iterable__()
@@ -227,10 +231,9 @@ class Lazy(Staged):
         return f"<staged {self.name}>"
 
 
-def _refuse(what: str) -> NoReturn:
-    error = OperatorNotAllowedInGraphError(
-        f"{what}, while its function is traced",
-        remedy="Decorate the function with @rt.function or convert it with autograph.convert, so that it stages.")
+def _refuse(what: str, remedy: str = "Decorate the function with @rt.function or convert it with autograph.convert, so"
+            " that it stages.") -> NoReturn:
+    error = OperatorNotAllowedInGraphError(f"{what}, while its function is traced", remedy=remedy)
     locate(error, user_position())
     raise decided_in_python(error)
 
