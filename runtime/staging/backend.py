@@ -112,7 +112,6 @@ from runtime.staging.values.shared_elements import settle_links
 from runtime.staging.values.strings import characters
 from runtime.staging.values.trials import is_accident
 from runtime.staging.values.truthiness import truth
-from runtime.staging.values.tuple import StagedTuple
 
 __all__ = ["BACKEND", "Staging"]
 
@@ -450,7 +449,7 @@ class Staging:
             with following(target):
                 return self.setitem(target, index, value, around)
         index, value = there(index), there(value)
-        if isinstance(target, (StagedArray, MaybeObject, StagedTuple)):
+        if isinstance(target, (StagedArray, MaybeObject)):
             target[index] = value
             return target
         if isinstance(target, np.ndarray):

@@ -132,7 +132,6 @@ Iterable_ = Counted | Stream
 class Staged:
     """Base class of staged objects that are not tensors: staged ranges and lists, TensorArray, datasets."""
 
-
     def __iterable__(self) -> Iterable_:
         """The `Counted` or `Stream` for a staged `for` over it. TypeError if it is not iterable."""
         raise TypeError(f"'{type(self).__name__}' object is not iterable")
@@ -461,8 +460,7 @@ def _stack(values: list[Any], kinds: set[type]) -> Tensor:
 
 
 def _cannot_stage(x: Any, what: str) -> StagingError:
-    text = repr(x)
-    text = text if len(text) <= 60 else text[:57] + "..."
+    text = whole if len(whole := repr(x)) <= 60 else whole[:57] + "..."
     return staging_error(
         f"{what} runs over a tensor together with {text}, whose items cannot be one tensor",
         "Make it a list of numbers or tensors of one shape and dtype, or loop over it alone.")
@@ -515,7 +513,6 @@ class StagedRange(Lazy):
         return Counted(self._length, item)
 
     def __as_array__(self) -> Tensor:
-        """What NumPy makes of it: an array of the items."""
         return convert_to_tensor(OPERATIONS.listed(self))
 
     def __getitem__(self, index: Any) -> Any:
