@@ -46,6 +46,7 @@ def _level_of(text: str) -> int:
 
 
 settings: Final = _Settings()
+"""The current values, for code that reads them on each call."""
 
 
 @contextmanager
@@ -56,7 +57,6 @@ def running_eagerly() -> Iterator[None]:
         yield
     finally:
         settings.run_eagerly = before
-"""The current values, for code that reads them on each call."""
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:

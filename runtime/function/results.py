@@ -83,7 +83,7 @@ from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, 
 from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select, choose, identities_of
 from runtime.staging.values.set import StagedSet
-from runtime.staging.values.tuple import StagedTuple, as_list, tuple_of
+from runtime.staging.values.tuple import StagedTuple, list_of, tuple_of
 
 __all__ = ["plan", "result_specs"]
 
@@ -379,7 +379,7 @@ def plan_staged(
     if isinstance(returned, StagedItems):
         return _plan_items(returned, outputs, numbers)
     if isinstance(returned, StagedTuple):
-        items = plan(as_list(returned))
+        items = plan(list_of(returned))
         return lambda values: tuple_of(items(values))
     if isinstance(returned, RowItems):
         return _plan_row(StoredRow([returned]), outputs, numbers)

@@ -27,7 +27,7 @@ from runtime.saved_model.storage import GRAPH, write
 from runtime.saved_model.structures import LITERALS, NotSavedError, Structure
 from runtime.staging.backend import BACKEND
 from runtime.staging.values.list import is_staged_list
-from runtime.staging.values.tuple import StagedTuple, as_list
+from runtime.staging.values.tuple import StagedTuple, list_of
 
 __all__ = ["contains_saved_model", "save"]
 
@@ -247,7 +247,7 @@ class _Results(Structure):
         is_tuple = isinstance(x, StagedTuple)
         if not (is_tuple or (type(x) is list and is_staged_list(x))):
             return super().of(x)
-        (items,), start = as_list(x), len(self.leaves)
+        (items,), start = list_of(x), len(self.leaves)
         self.leaves += items.leaves
         item = Structure(lambda part: not pytree.is_nested(part), self._literal)
         return {"staged_tuple" if is_tuple else "staged": [

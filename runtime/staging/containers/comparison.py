@@ -23,7 +23,7 @@ from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, sam
 from runtime.staging.values.references import Reference, is_hashable_reference, selected
 from runtime.staging.values.select import Select, alternatives_of, use
 from runtime.staging.values.truthiness import truth
-from runtime.staging.values.tuple import StagedTuple, as_list, is_array_like
+from runtime.staging.values.tuple import StagedTuple, is_array_like, list_of
 
 __all__ = ["compare", "equals"]
 
@@ -92,7 +92,7 @@ def _compare_tuples(name: str, left: Any, right: Any) -> Any:
     if is_array_like(left) or is_array_like(right):
         return _PYTHON[name](*[one.__tensor__() if isinstance(one, StagedTuple) else one for one in (left, right)])
     if all(isinstance(one, (tuple, StagedTuple)) for one in (left, right)):
-        return _compare_parts(name, *map(as_list, (left, right)))
+        return _compare_parts(name, *map(list_of, (left, right)))
     return _PYTHON[name](*[() if isinstance(one, StagedTuple) else one for one in (left, right)])
 
 

@@ -122,7 +122,8 @@ def _counts(x: Any) -> bool:
 def _staged(sequence: Any, done: str, unknown: str, remedy: str = "") -> StagedList | StagedRecords:
     """A non-empty list or tuple as a staged list, for the operation `done`. StagingError if items are mutable or no
     tensors."""
-    sequence = [*sequence]
+    if isinstance(sequence, tuple):
+        sequence = [*sequence]
     refer_elements(sequence)
     spec = with_staged_lists(describe(sequence))
     if not all(map(_is_immutable, sequence)) or not isinstance(spec, Custom):

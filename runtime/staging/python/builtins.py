@@ -73,7 +73,7 @@ from runtime.staging.values.select import Select
 from runtime.staging.values.set import StagedSet, frozenset_of, set_of
 from runtime.staging.values.strings import any_text, character_of, characters, code_of_text, length_of_text, of_python
 from runtime.staging.values.truthiness import maybe_truth
-from runtime.staging.values.tuple import StagedTuple, as_list, tuple_of
+from runtime.staging.values.tuple import StagedTuple, tuple_of
 
 __all__ = ["BUILTINS", "of_values"]
 
@@ -343,8 +343,8 @@ def _list(iterable: Any = ()) -> Any:
 
 def _iter(x: Any, *sentinel: Any) -> Any:
     if isinstance(x, StagedTuple):
-        x = as_list(x)
-    if isinstance(view_of(x), (StagedSequence, StagedDict, View)) and not sentinel:
+        x = x.as_list()
+    if isinstance(x, (StagedSequence, StagedDict, View)) and not sentinel:
         return StagedGenerator(Clause(unview(x), itself, None))
     return builtins.iter(x, *sentinel)
 

@@ -54,7 +54,7 @@ from runtime.staging.values.iterables import view_of
 from runtime.staging.values.list import is_staged_list
 from runtime.staging.values.optional import Maybe
 from runtime.staging.values.references import Reference, References
-from runtime.staging.values.tuple import StagedTuple, Tuples, as_list
+from runtime.staging.values.tuple import StagedTuple, Tuples, list_of
 
 __all__ = [
     "Beside", "Empty", "Fresh", "Plain", "Together", "as_row", "fitted", "join_structures", "structure_by_value",
@@ -325,7 +325,7 @@ def as_row(structure: Any, x: Any, types: Sequence[TensorType]) -> Any:
     """`x`, or if it is a list or tuple of the graph, and elements of that structure are such with a wider one, one with
     that. `types`: those of the columns of the elements. ValueError if there is none."""
     is_tuple = isinstance(x, StagedTuple)
-    row = as_list(x) if is_tuple else x
+    row = list_of(x) if is_tuple else x
     if not (isinstance(structure, Rows) and is_staged_list(row)) or is_unknown_row(row) or same_layout(
             structure.structure, row[0].structure):
         return x

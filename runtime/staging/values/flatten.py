@@ -74,7 +74,7 @@ from runtime.staging.values.select import Select, index_of
 from runtime.staging.values.set import StagedSet
 from runtime.staging.values.spec_text import Conflict, text
 from runtime.staging.values.specs import Variants
-from runtime.staging.values.tuple import as_list
+from runtime.staging.values.tuple import list_of
 
 __all__ = [
     "StagedBefore", "begins_with_container", "check_staged_before",
@@ -98,7 +98,7 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
         for child, key in zip(spec.children, spec.keys, strict=True):
             yield from lower(child, parts.get(key, UNBOUND), origins)
     elif (items := list_of_tuple(spec)) is not None:
-        yield from lower(items, as_list(value), origins)
+        yield from lower(items, list_of(value), origins)
     elif isinstance(spec, Custom):
         if isinstance(spec.like, Select):
             leaves = [index_of((origins or {}).get(id(value), (None, value))[1], spec.like)]

@@ -28,7 +28,7 @@ from runtime.staging.values.iterables import Counted, Staged, normalised_index, 
 from runtime.staging.values.list import StagedItems, StagedSequence
 from runtime.staging.values.strings import repeated_text
 
-__all__ = ["StagedTuple", "Tuples", "as_list", "can_hold", "is_array_like", "tuple_of"]
+__all__ = ["StagedTuple", "Tuples", "can_hold", "is_array_like", "list_of", "tuple_of"]
 
 
 class StagedTuple(Staged):
@@ -64,7 +64,7 @@ class StagedTuple(Staged):
         return self.as_list().__truth__()  # type: ignore[attr-defined]
 
     def __tensor__(self) -> Tensor:
-        return convert_to_tensor(as_list(self))
+        return convert_to_tensor(list_of(self))
 
     __as_array__ = __tensor__
 
@@ -95,10 +95,10 @@ class StagedTuple(Staged):
             return concat(self.__tensor__(), other)
         if not isinstance(other, (tuple, StagedTuple)):
             raise TypeError(f'can only concatenate tuple (not "{_name_of(other)}") to tuple')
-        return _of_list(view_of(concat(as_list(self), as_list(other))))
+        return _of_list(view_of(concat(list_of(self), list_of(other))))
 
     def __mul__(self, count: Any) -> Any:
-        made = operators.mul(as_list(self), count)
+        made = operators.mul(list_of(self), count)
         return made if is_array_like(made) else _of_list(view_of(made))
 
     def __rmul__(self, count: Any) -> Any:
@@ -161,13 +161,13 @@ class Tuples(Rows):
     def check(self, x: Any) -> None:
         if type(x) not in (tuple, StagedTuple):
             raise ValueError(f"the structures differ: {x!r} is not a tuple")
-        super().check(as_list(x))
+        super().check(list_of(x))
 
     def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
-        return super().columns(as_list(x), types)
+        return super().columns(list_of(x), types)
 
     def types(self, x: Any) -> list[TensorType]:
-        return super().types(as_list(x))
+        return super().types(list_of(x))
 
     def value(self, columns: Sequence[Any]) -> Any:
         return StagedTuple(super().value(columns)[0])
@@ -180,7 +180,7 @@ class Tuples(Rows):
         return "a tuple"
 
 
-def as_list(x: Any) -> list[Any]:
+def list_of(x: Any) -> list[Any]:
     """A list of the items of a tuple, Python's or the graph's."""
     return [x.items] if isinstance(x, StagedTuple) else [*x]
 
