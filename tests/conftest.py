@@ -9,6 +9,7 @@ import signal
 import sys
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -48,14 +49,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 SLOW = frozenset({
     "test_argument_numbers", "test_array_statements", "test_arrays_in_python_loops", "test_backend",
     "test_batching_rules", "test_benchmarks", "test_cache_entries", "test_cache_entries_written", "test_checkpoint",
-    "test_checkpoints", "test_convolution", "test_coverage", "test_csv_files", "test_deques", "test_disk_cache",
-    "test_docs", "test_examples", "test_exchanged_arrays", "test_function_cases", "test_fuzz", "test_fuzz_numeric",
-    "test_gradients", "test_gradients_of_handlers", "test_gradients_of_programs", "test_hash_tables",
-    "test_hostile_models", "test_interpreters", "test_interrupts", "test_iterator_positions", "test_jacobians",
-    "test_keras_sample", "test_line_events", "test_list_rows", "test_math_module", "test_native_rules",
-    "test_new_arrays", "test_number_inputs", "test_numpy_functions", "test_ops_registry", "test_overflow_checks",
-    "test_painpoints", "test_planted_faults", "test_planted_op_faults", "test_profiled_programs", "test_random_lanes",
-    "test_released", "test_rewrite", "test_rewrite_control", "test_rolled_loops", "test_rules", "test_saved_model",
+    "test_checkpoints", "test_container_references", "test_convolution", "test_counter_functions", "test_coverage",
+    "test_csv_files", "test_deques", "test_disk_cache", "test_docs", "test_endless_loops", "test_examples",
+    "test_exchanged_arrays", "test_function_cases", "test_fuzz", "test_fuzz_numeric", "test_gradients",
+    "test_gradients_of_handlers", "test_gradients_of_programs", "test_hash_tables", "test_hostile_models",
+    "test_interpreters", "test_interrupts", "test_iterator_positions", "test_jacobians", "test_keras_sample",
+    "test_line_events", "test_list_rows", "test_math_module", "test_native_rules", "test_new_arrays",
+    "test_number_inputs", "test_numpy_functions", "test_ops_registry", "test_overflow_checks", "test_painpoints",
+    "test_planted_faults", "test_planted_op_faults", "test_profiled_programs", "test_random_lanes", "test_released",
+    "test_rewrite", "test_rewrite_control", "test_rolled_loops", "test_rules", "test_saved_model",
     "test_saved_programs", "test_segments_and_images", "test_select", "test_shared_objects", "test_sharing",
     "test_signal", "test_size_errors", "test_sizes", "test_source", "test_staged_sets", "test_stdlib",
     "test_text_characters", "test_training", "test_until_error", "test_users", "test_vmap_control_flow",
@@ -63,6 +65,8 @@ SLOW = frozenset({
 })
 """Modules of tests that take long; so do those of `tests/native`, programs of unknown sizes, random ones, and programs
 that run eagerly, as shown or natively, of which the inner loop has a few subjects."""
+CASES = 3
+"""So many cases of each test function are in the inner loop, the first ones; the others are slow together."""
 SUBJECTS = ("algorithms-", "branches-", "jumps-", "loops-", "returns-")
 PARITY = frozenset({
     "test_coverage", "test_debugging_parity", "test_interpreters", "test_line_events", "test_programs", "test_stdlib"})
@@ -72,6 +76,7 @@ RANDOM = frozenset({"test_fuzz", "test_fuzz_numeric", "test_rewrite_random", "te
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    cases = Counter[tuple[object, str]]()
     for item in items:
         module = item.path.stem
         other_way = module == "test_programs" and item.name.endswith(("-native]", "-eager]", "-shown]")) and not any(
@@ -80,6 +85,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         other_way |= getattr(item, "callspec", None) is not None and item.callspec.params.get("executor") == "native"
         if module in SLOW or other_way or is_random or "native" in item.path.parts or "relaxed" in item.name:
             item.add_marker("slow")
+        else:
+            function = item.path, item.name.partition("[")[0]
+            cases[function] += 1
+            if cases[function] > CASES and module != "test_programs":
+                item.add_marker("slow")
         if module in PARITY:
             item.add_marker("parity")
         if is_random:
