@@ -62,8 +62,9 @@ def hide_package(init_file: str) -> None:
 
 @functools.lru_cache(maxsize=4096)
 def is_internal(filename: str) -> bool:
-    """Whether code of this file is internal: of autograph or runtime."""
-    return any(filename.startswith(folder) for folder in _internal)
+    """Whether code of this file is internal: of autograph or runtime. Its name may be relative, or have dots in it, as
+    the entry of `sys.path` by which it was imported."""
+    return not filename.startswith("<") and os.path.abspath(filename).startswith(tuple(_internal))
 
 
 hide_package(os.path.dirname(__file__))  # all of autograph

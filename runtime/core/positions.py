@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from autograph.backend import PACKAGES, is_internal, per_code
 from runtime.core.errors import StagingError, locate
 
-__all__ = ["Position", "asked_by_library", "computed_for", "is_users", "located", "place_of_result",
+__all__ = ["Position", "asked_by_library", "computed_for", "generated_code", "is_users", "located", "place_of_result",
            "position_at", "return_position", "scope", "staged_statement",
            "staging_error", "user_position"]
 
@@ -107,8 +107,14 @@ def _is_generated(frame: FrameType) -> bool:
     if code.co_filename != "<string>":  # which code of `python -c` has, too
         return False
     owner = frame.f_locals.get("self")
-    methods = [vars(cls).get(code.co_name) for cls in type(owner).__mro__ if "__dataclass_fields__" in vars(cls)]
-    return any(getattr(inspect.unwrap(method), "__code__", None) is code for method in methods if callable(method))
+    return any(generated_code(cls, code.co_name) is code for cls in type(owner).__mro__)
+
+
+def generated_code(cls: type, method: str) -> CodeType | None:
+    """The code of the method that `dataclass` generated for a class: it has no source to convert. None for others."""
+    found: Any = vars(cls).get(method) if "__dataclass_fields__" in vars(cls) else None
+    code = getattr(inspect.unwrap(found), "__code__", None) if callable(found) else None
+    return code if code is not None and code.co_filename == "<string>" else None
 
 
 class _Scope(threading.local):

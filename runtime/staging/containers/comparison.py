@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from autograph.backend import LISTS, has_staged_items, is_container, is_users_class, operators
 from runtime.core.operations import OPERATIONS
+from runtime.core.positions import generated_code
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.ops.logic import bitwise_and, bitwise_or
 from runtime.staging.containers.counter_functions import COUNTER_OPERATORS, are_staged_counters
@@ -17,7 +18,6 @@ from runtime.staging.containers.heapq_bisect import compare_items
 from runtime.staging.values.deque import DequeMethods
 from runtime.staging.values.dict_presence import have_other_keys
 from runtime.staging.values.iterables import view_of
-from runtime.staging.values.key_parts import is_generated
 from runtime.staging.values.list import StagedSequence
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, same_or_none
 from runtime.staging.values.references import Reference, is_hashable_reference, selected
@@ -302,4 +302,4 @@ def _items(name: str, x: dict[Any, Any], y: dict[Any, Any]) -> tuple[list[Any] |
 
 def _has_generated(cls: Any, name: str) -> bool:
     """Whether `dataclass` generated the method of a class for this comparison."""
-    return is_generated(cls, _METHODS["eq" if name == "ne" else name])
+    return generated_code(cls, _METHODS["eq" if name == "ne" else name]) is not None

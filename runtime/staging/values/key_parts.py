@@ -3,15 +3,15 @@ which `dataclass` generated, by all their fields."""
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from autograph.backend import fill
 from runtime.core import pytree
+from runtime.core.positions import generated_code
 
 __all__ = [
-    "class_of_record", "is_generated", "is_tuple", "key_leaves_of", "names_of_fields", "parts_of_key", "with_key_parts"]
+    "class_of_record", "is_tuple", "key_leaves_of", "names_of_fields", "parts_of_key", "with_key_parts"]
 
 
 def is_tuple(key: Any) -> bool:
@@ -29,15 +29,8 @@ def class_of_record(key: Any) -> type | None:
 def _has_records(cls: type) -> bool:
     own = vars(cls)
     return "__dataclass_params__" in own and own["__dataclass_params__"].frozen and (
-        is_generated(cls, "__eq__") and is_generated(cls, "__hash__")) and all(
+        generated_code(cls, "__eq__") is not None and generated_code(cls, "__hash__") is not None) and all(
             field.compare and field.hash is not False for field in dataclasses.fields(cls))
-
-
-def is_generated(cls: Any, method: str) -> bool:
-    """Whether `dataclass` generated this method of the class: it has no source to convert."""
-    found: Any = vars(cls).get(method)
-    made = getattr(inspect.unwrap(found), "__code__", None) if callable(found) else None
-    return "__dataclass_fields__" in vars(cls) and made is not None and made.co_filename == "<string>"
 
 
 def parts_of_key(key: Any) -> Sequence[Any] | None:

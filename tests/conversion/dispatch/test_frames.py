@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -204,6 +205,13 @@ def test_a_tracer_is_told_of_nothing_but_the_users_files() -> None:
     finally:
         sys.settrace(before)
     assert files == {__file__} and not is_internal(__file__)
+
+
+def test_internal_files_by_names_with_dots() -> None:
+    folder = os.path.dirname(os.path.dirname(ag.__file__))
+    assert is_internal(os.path.join(folder, ".", "autograph", "api.py"))  # from the entry "." of sys.path
+    assert is_internal(os.path.join(folder, "tests", os.pardir, "autograph", "api.py"))
+    assert not is_internal(os.path.join(folder, ".", "tests", "api.py")) and not is_internal("<string>")
 
 
 @pytest.mark.skipif(not hasattr(sys, "_getframemodulename"), reason="Python 3.12 has it")
