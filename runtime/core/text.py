@@ -278,8 +278,8 @@ class Text(Message):
                 "call of the traced function.")
         raise staging_error(
             "text with the value of a tensor in it is known only when the graph runs: it can be printed, returned, "
-            "compared, and be part of other text, but not be looked into, or be a new key",
-            "Ask the tensor itself, such as `x == 1`; look the text up in a dict that has all its keys before.")
+            "compared, be part of other text, and a key of a dict, but not be looked into",
+            "Ask the tensor itself, such as `x == 1`; look the text up in a dict.")
 
     __str__ = __format__ = __hash__ = refuse
     __len__ = __iter__ = __contains__ = refuse

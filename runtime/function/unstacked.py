@@ -26,6 +26,7 @@ from runtime.staging.values.element_layout import (
     Rows,
     Tables,
     leaf_layouts,
+    width_of,
 )
 from runtime.staging.values.references import References
 
@@ -53,6 +54,15 @@ def items_of_list(column: EagerList) -> list[Any]:
 def items_of_row(row: EagerTensor) -> list[Any]:
     """The items of a row of a list of lists, as eager tensors."""
     return [row[i] for i in range(len(row._array))] if recorders else tensors_of_rows(row._array)
+
+
+def _items_of(row: EagerTensor | np.ndarray[Any, Any]) -> list[Any]:
+    """The items of a row: Python numbers of an array, which is part of a key."""
+    return row.tolist() if isinstance(row, np.ndarray) else items_of_row(row)
+
+
+def _array_of(row: EagerTensor | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return row if isinstance(row, np.ndarray) else row._array
 
 
 def tensors_of_rows(array: np.ndarray[Any, np.dtype[Any]]) -> list[EagerTensor]:
@@ -84,7 +94,7 @@ def _values(layout: LeafLayout, columns: Sequence[Sequence[Any]], values: Any) -
     if isinstance(layout, Rows):
         return [layout.made(_row(layout, row, values)) for row in zip(*columns, strict=True)]
     if layout is STRING:
-        return [bytes(text._array).decode() for text in columns[0]]
+        return [bytes(_array_of(text)).decode() for text in columns[0]]
     if isinstance(layout, MaybeNone):
         bits, *rest = columns
         present = [[*compress(column, bits)] for column in rest]
@@ -107,7 +117,7 @@ def _values(layout: LeafLayout, columns: Sequence[Sequence[Any]], values: Any) -
 def _table(layout: Tables, leaves: Sequence[EagerTensor], values: Any) -> Any:
     """A dict or set from the columns of its hash table; keys and items of sets are Python numbers."""
     _, marks, *columns = leaves
-    keys = len(pytree.flatten(layout.structure[0])) if layout.is_dict else len(columns)
+    keys = width_of(layout.structure[0]) if layout.is_dict else len(columns)
     return _with_items(layout, live_entries(  # without the leading row
         layout.structure, marks._array[1:], [column._array[1:] for column in columns[:keys]],
         [items_of_row(column)[1:] for column in columns[keys:]], values))
@@ -116,9 +126,9 @@ def _table(layout: Tables, leaves: Sequence[EagerTensor], values: Any) -> Any:
 def live_entries(
     structure: Any, marks: Iterable[Any], keys: Iterable[Iterable[Any]], columns: Iterable[Iterable[Any]], values: Any
 ) -> list[Any]:
-    """The entries of a hash table that are marked, from its columns; keys are Python numbers."""
+    """The entries of a hash table that are marked, from its columns; keys have Python numbers."""
     there = [*map(bool, marks)]
-    live: list[Any] = [[key.item() for key in compress(column, there)] for column in keys]
+    live: list[Any] = [[key if key.ndim else key.item() for key in compress(column, there)] for column in keys]
     return elements_of(structure, [*live, *([*compress(column, there)] for column in columns)], values)
 
 
@@ -134,13 +144,13 @@ def _with_items(layout: NoItems, items: Sequence[Any]) -> Any:
 def _row(layout: Rows, columns: Sequence[EagerTensor], values: Any) -> list[Any]:
     """The items of a row."""
     if layout.structure is None:
-        return items_of_row(columns[0])
+        return _items_of(columns[0])
     rest, inner = iter(columns), list[Sequence[Any]]()
     for is_ragged in layout.of_items:
         whole = next(rest)
         if is_ragged:
-            ends = np.cumsum(next(rest)._array).tolist()
+            ends = np.cumsum(_array_of(next(rest))).tolist()
             inner.append([whole[begin:end] for begin, end in zip([0, *ends], ends, strict=False)])
         else:
-            inner.append(items_of_row(whole))
+            inner.append(_items_of(whole))
     return elements_of(layout.structure, inner, values)

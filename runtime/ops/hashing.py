@@ -4,12 +4,13 @@ A table consists of lists:
   slots    a power of two of entry numbers; 0 is an empty slot. A key's entry is in one of the slots from the one that
            its hash gives up to the next empty one.
   marks    for each entry 1, or 0 if it is deleted. Entry 0 has no key.
-  columns  for each part of the keys, its values in all entries
+  columns  for each part of the keys, its values in all entries: scalars, or vectors of any lengths
 """
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -31,8 +32,10 @@ SHIFT: Final = 32
 """Moves the upper half of a product, which depends on all bits of the key, into the lower half."""
 
 
-def _comparable(x: Any) -> int | float:
-    """A part of a key as a number of 64 bits."""
+def _comparable(x: Any) -> int | float | tuple[int | float, ...]:
+    """A part of a key as a number of 64 bits, or if it is a vector, a tuple of these."""
+    if x.ndim:
+        return tuple(map(_comparable, x))  # type: ignore[arg-type]
     return float(x) if x.dtype.kind not in "biu" else _wrapped(int(x))
 
 
@@ -41,22 +44,23 @@ def _wrapped(x: int) -> int:
     return ((x + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
 
 
-def _hash(parts: Sequence[int | float]) -> int:
+def _hash(parts: Iterable[Any]) -> int:
+    """The hash of a key. A vector counts as its length and its items."""
     found = 0
-    for part in parts:  # 0.0 and -0.0 have one hash
+    for part in chain.from_iterable((len(part), *part) if isinstance(part, tuple) else (part,) for part in parts):
         bits = part if isinstance(part, int) else struct.unpack("<q", struct.pack("<d", part + 0.0))[0]
-        product = _wrapped((found ^ bits) * MULTIPLIER)
+        product = _wrapped((found ^ bits) * MULTIPLIER)  # 0.0 and -0.0 have one hash
         found = product ^ (product >> SHIFT)
     return found
 
 
 def _check_table(op: str, slots: Type, marks: Type, columns: Sequence[Type]) -> None:
-    for type in (slots, marks, *columns):
-        if not isinstance(type, ListType) or type.element.shape:
-            raise ShapeError(f"{op} takes lists of scalars, not {type}")
     for type in (slots, marks):
-        if type.element.dtype is not t.int32:  # type: ignore[union-attr]
-            raise DTypeError(f"the slots and marks of {op} are lists of int32, not {type}")
+        if not isinstance(type, ListType) or type.element.shape or type.element.dtype is not t.int32:
+            raise DTypeError(f"the slots and marks of {op} are lists of int32 scalars, not {type}")
+    for type in columns:
+        if not isinstance(type, ListType) or type.element.ndim > 1:
+            raise ShapeError(f"the parts of keys of {op} are lists of scalars or vectors, not {type}")
 
 
 # hash_slots(slots, marks, *columns): the slots of a table that has grown.
@@ -107,8 +111,8 @@ def _find_rule(slots: Type, marks: Type, *rest: Type) -> tuple[Type, ...]:
     columns, key = rest[:len(rest) // 2], rest[len(rest) // 2:]
     _check_table("hash_find", slots, marks, columns)
     for part, column in zip(key, columns, strict=True):
-        if not isinstance(part, TensorType) or part.shape:
-            raise ShapeError(f"the parts of a key are scalars, not {part}")
+        if not isinstance(part, TensorType) or part.ndim != column.element.ndim:  # type: ignore[union-attr]
+            raise ShapeError(f"a part of a key of {column} is {part}")
         if part.dtype.is_floating is not column.element.dtype.is_floating:  # type: ignore[union-attr]
             raise DTypeError(f"a key of {column} is searched for by {part}")
     return TensorType(t.int32), TensorType(t.int32)

@@ -9,7 +9,7 @@ from traced_once import on_both
 
 import runtime as rt
 from runtime.ops.hashing import hash_find, hash_slots
-from runtime.ops.lists import list_from_tensor, list_stack
+from runtime.ops.lists import list_from_tensor, list_get, list_split, list_stack
 
 
 def entries_of(keys: Any, marks: Any, sought: Any) -> Any:
@@ -46,3 +46,33 @@ def test_zeros_of_both_signs_are_one_key_and_nan_is_none() -> None:
 def test_a_key_is_not_searched_for_by_another_kind_of_number() -> None:
     with pytest.raises(TypeError, match="is searched for by int32"):
         rt.function(entries_of)(np.ones(2), np.ones(2, np.int32), np.ones(2, np.int32))
+
+
+def entries_of_vectors(items: Any, lengths: Any, numbers: Any, sought: Any, sought_lengths: Any) -> Any:
+    """The entries of keys that are a vector and a number, in a table where the keys are the first ones."""
+    columns = [list_split(items, lengths), list_from_tensor(numbers)]
+    marks = list_from_tensor(rt.concat([[rt.size(lengths) - 1], rt.ones([rt.size(lengths) - 1], rt.int32)], 0))
+    slots = hash_slots(list_from_tensor(rt.zeros([8], rt.int32)), marks, columns)
+    keys = list_split(sought, sought_lengths)
+    return rt.map_fn(lambda k: hash_find(slots, marks, columns, [list_get(keys, k), k % 2])[0],
+                     rt.range(rt.size(sought_lengths)), rt.int32)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "float32", "bool"])
+@pytest.mark.parametrize("lengths", [[0, 2, 1, 0, 3], [2, 2, 2, 2, 2]])
+def test_parts_of_keys_that_are_vectors(lengths: list[int], dtype: str) -> None:
+    items = np.arange(sum(lengths)).astype(dtype)
+    rows = [row.tolist() for row in np.split(items, np.cumsum(lengths)[:-1])]
+    numbers = np.arange(len(lengths), dtype=np.int32) % 2
+    wanted = [*rows, [9, 9, 9, 9], [], [1]]
+    table = {(tuple(row), k % 2): k for k, row in reversed([*enumerate(rows)]) if k}
+    sought = np.array([x for row in wanted for x in row], "int16" if dtype == "int32" else dtype)
+    for fn in on_both(entries_of_vectors).values():
+        found = fn(items, np.array(lengths, np.int32), numbers, sought, np.array([*map(len, wanted)], np.int32))
+        assert found.numpy().tolist() == [table.get((tuple(row), k % 2), 0) for k, row in enumerate(wanted)]
+
+
+def test_a_vector_is_no_part_of_keys_with_numbers() -> None:
+    with pytest.raises(rt.errors.ShapeError, match=r"a part of a key of list\[weak int32\[\]\] is weak int32\[2\]"):
+        rt.function(lambda keys: hash_find(
+            list_from_tensor(rt.zeros([8], rt.int32)), list_from_tensor([0]), [list_from_tensor(keys)], [keys]))([1, 2])

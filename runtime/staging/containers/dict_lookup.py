@@ -64,6 +64,7 @@ from runtime.staging.values.shared_elements import link
 from runtime.staging.values.spec_text import text_of_key
 from runtime.staging.values.strings import place_of_text
 from runtime.staging.values.trials import refuse_new_key, refuse_number_as_key
+from runtime.staging.values.tuple import StagedTuple
 
 __all__ = ["delete_item_of", "dict_comp", "dict_of", "has_key", "item_of", "method_of_dict", "put_item_of", "union"]
 
@@ -400,8 +401,6 @@ def dict_of(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     """The dict of a display's pairs."""
     made: dict[Any, Any] = {}
     for key, value in pairs:
-        if isinstance(key, Text):
-            hash(key)  # raises the error that it is known only at run time
         put_item_of(made, key, value)
     return made
 
@@ -425,8 +424,8 @@ def _added(mapping: dict[Any, Any]) -> str:
     keys = ", ".join(map(text_of_key, mapping))
     keys = keys if len(keys) <= 60 else keys[:57] + "..."
     return (f"a key is added to a dict with the keys [{keys}], and only the graph knows which one: give the dict all"
-            " its keys before, such as dict.fromkeys(keys, 0); or keys that are numbers, members of Enums or known"
-            " texts, or tuples of them, and values of one type and structure")
+            " its keys before, such as dict.fromkeys(keys, 0); or keys of one kind, such as numbers, text, members of"
+            " an Enum or tuples of these, and values of one type and structure")
 
 
 def _check(place: Any, size: int, key: Any, error: Exception | None = None) -> None:
@@ -484,6 +483,10 @@ def _position(keys: Sequence[Any], key: Any) -> Any:
     if isinstance(key, Text):
         return _position_among([(i, each) for i, each in _comparable(keys, key) if isinstance(each, str)], len(keys),
                             lambda texts: place_of_text(texts, key))
+    if isinstance(key, StagedTuple):
+        tuples = [(i, each) for i, each in _comparable(keys, key) if type(each) is tuple]
+        return _position_among(tuples, len(keys), lambda tuples: first_true(stack(
+            [operators.eq(key, each) for each in tuples])))
     if hasattr(type(key), "__tensor__"):
         key = convert_to_tensor(key)
     if isinstance(key, EagerTensor) and (graph := current_graph()) is not None:

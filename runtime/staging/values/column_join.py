@@ -54,7 +54,7 @@ from runtime.staging.values.spec_text import Conflict, contents_of_array
 from runtime.staging.values.specs import Custom, Leaf, Nested, Optional, Spec, Static
 from runtime.staging.values.tuple import StagedTuple, Tuples
 
-__all__ = ["join_lists", "join_tables", "with_staged_lists"]
+__all__ = ["join_lists", "join_sets_of", "join_tables", "with_staged_lists"]
 
 _NUMBERS: Final = frozenset({bool, int, float, complex})
 _BYTES: Final = Leaf(TensorType(as_dtype("uint8"), (None,)))
@@ -108,6 +108,17 @@ def join_tables(a: Nested | Custom, b: Nested | Custom) -> Custom:
     like = StagedEntries((), structure, empty)
     elements = [_elements(a, b, mine, theirs) for mine, theirs in columns]
     return Custom(like, (_SLOTS, _SLOTS, *elements), target_of(a, b))
+
+
+def join_sets_of(a: Custom, b: Custom) -> Custom:
+    """The join of sets of the graph with items of different structures. Conflict if these have no join."""
+    try:
+        structure = join_keys(a.like.structure, b.like.structure)
+        columns = [*zip(*[_columns(spec, structure, 2) for spec in (a, b)], strict=True)]
+    except (TypeError, ValueError, _Differs):
+        raise Conflict(a, b) from None
+    elements = [_elements(a, b, mine, theirs) for mine, theirs in columns]
+    return Custom(type(a.like)((), structure), (_SLOTS, _SLOTS, *elements), target_of(a, b))
 
 
 def _are_names(keys: Any) -> bool:

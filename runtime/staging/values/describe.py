@@ -57,7 +57,10 @@ def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] 
         return Static(value)
     target = value if origins is None else origins.get(id(value), (None, None))[1]
     if hasattr(type(value), "__leaves__"):
-        return Custom(value, tuple(map(Static, value.__leaves__())), target if is_container(value) else None)
+        leaves = value.__leaves__()
+        like = value.__rebuild__(leaves) if hasattr(type(value), "__become__") and (
+            hasattr(type(value), "__is_like__")) else value  # what it is like may change
+        return Custom(like, tuple(map(Static, leaves)), target if is_container(value) else None)
     if is_reference(value):
         return Custom(value[0], tuple(map(Static, value[0].__leaves__())))
     if is_staged_list(value):

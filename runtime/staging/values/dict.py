@@ -1,8 +1,8 @@
 """Python dicts in staged code whose keys are known only at run time: hash tables in the graph.
 
-The dict object keeps its identity, as a list with staged items does. Keys are numbers, objects by reference,
-members of Enums, functions, classes, known texts, or tuples or frozen dataclasses of these (`dict_keys`); values are
-such as elements of lists can be.
+The dict object keeps its identity, as a list with staged items does. Keys are numbers, text, objects by reference,
+members of Enums, functions, classes, or tuples or frozen dataclasses of these (`dict_keys`); values are such as
+elements of lists can be.
 """
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from runtime.staging.values.dict_keys import (
     key_to_set,
     raise_unless_there,
     refused_key,
-    structure_with,
+    table_with,
 )
 from runtime.staging.values.element_layout import (
     columns_of,
@@ -210,12 +210,12 @@ class StagedDict(StagedView):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         key = key_to_set(key)
-        keys = structure_with(self.structure[0], key)
-        leaves = key_leaves(keys, self.table.keys, key) if is_key(key) else None
+        table, keys = table_with(self.table, self.structure[0], key) if is_key(key) else (self.table, None)
+        leaves = key_leaves(keys, table.keys, key) if is_key(key) else None
         if leaves is None or not can_set(keys, key):
             raise refused_key(key, "a key of a dict")
         if keys is not self.structure[0]:
-            self._renew(self.table, (keys, self.structure[1]))
+            self._renew(table, (keys, self.structure[1]))
         value = unview(value)
         self.fit(value)
         put(value, self.owner, _Place(key), lambda: self._take(self.table.put(leaves, self._stored(value))))

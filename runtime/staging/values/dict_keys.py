@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from itertools import islice
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -17,6 +18,8 @@ from runtime.core.types import TensorType
 from runtime.ops.effects import raise_unless
 from runtime.ops.lists import ListValue
 from runtime.ops.logic import logical_and, not_equal, where
+from runtime.ops.math import cast
+from runtime.ops.strings import as_bytes
 from runtime.staging.values.constant_layout import (
     Constants,
     Numbers,
@@ -24,15 +27,25 @@ from runtime.staging.values.constant_layout import (
     constants_of,
     words_of,
 )
-from runtime.staging.values.element_layout import Record, same_layout
-from runtime.staging.values.element_structures import join_structures
+from runtime.staging.values.element_layout import (
+    STRING,
+    LeafLayout,
+    Record,
+    Rows,
+    is_unknown,
+    layout_of,
+    leaf_layouts,
+    row_type,
+    same_layout,
+    width_of,
+)
+from runtime.staging.values.element_structures import as_row, fitted_to, join_structures
 from runtime.staging.values.enum_members import is_member, is_number_member
 from runtime.staging.values.hash_table import Table
 from runtime.staging.values.iterables import weak_int
 from runtime.staging.values.key_parts import (
     class_of_record,
     is_tuple,
-    key_leaves_of,
     names_of_fields,
     parts_of_key,
     with_key_parts,
@@ -42,11 +55,14 @@ from runtime.staging.values.list_elements import check_identity
 from runtime.staging.values.optional import Maybe, without_none
 from runtime.staging.values.references import Reference, References, is_hashable_reference
 from runtime.staging.values.select import use
+from runtime.staging.values.tuple import StagedTuple, Tuples
 
 __all__ = [
-    "can_set", "certain", "entry_of", "is_alike", "is_any_order", "is_choice", "is_key", "is_number", "is_staged_key",
-    "join_keys", "key_constants", "key_leaves", "key_structure", "key_to_set", "missing_key", "raise_unless_there",
-    "refused_key", "settled_key", "structure_with"]
+    "can_set", "certain", "column_type", "entry_of", "is_alike", "is_any_order", "is_choice", "is_key",
+    "is_number", "is_staged_key", "is_text", "join_keys", "key_constants", "key_leaves", "key_structure",
+    "key_to_set", "missing_key", "raise_unless_there", "refused_key", "settled_key", "structure_with",
+    "table_with",
+]
 
 
 def is_number(x: Any) -> bool:
@@ -56,12 +72,29 @@ def is_number(x: Any) -> bool:
 
 
 def is_key(key: Any) -> bool:
-    """Whether a value can be a key of a staged dict: a number, an object by reference, one of several constants
-    (`key_constants`), or a tuple or record of keys."""
+    """Whether a value can be a key of a staged dict: a number, text, an object by reference, one of several constants
+    (`key_constants`), a tuple or record of keys, or a tuple of any length of numbers, text, constants or tuples of
+    these."""
     parts = parts_of_key(key)
     if parts is not None:
-        return all(map(is_key, parts)) and bool(parts)
-    return is_number(key) or is_hashable_reference(key) or key_constants(key) is not None
+        return all(map(is_key, parts))
+    if isinstance(key, StagedTuple):
+        return _holds_keys(key.items.structure, [leaf.type.element for leaf in key.items.leaves])
+    return is_number(key) or is_text(key) or is_hashable_reference(key) or key_constants(key) is not None
+
+
+def is_text(key: Any) -> bool:
+    """Whether a key is text, but no member of an Enum."""
+    return isinstance(key, (str, Text)) and not is_member(key)
+
+
+def _holds_keys(structure: Any, types: Sequence[TensorType]) -> bool:
+    """Whether items of that structure, in columns of these types, can be keys."""
+    layouts = leaf_layouts(structure)
+    are_numbers = all(type.ndim == layout.ragged[0] and not (type.dtype.is_complex or type.dtype.is_string)
+                      for layout, type in zip(layouts, types, strict=True) if layout.size == 1)
+    return are_numbers and all(layout is STRING or isinstance(layout, (Constants, References)) or (
+        type(layout) is LeafLayout) for layout in layouts)
 
 
 def key_constants(key: Any) -> Constants | None:
@@ -82,28 +115,41 @@ def _is_by_identity(x: Any) -> bool:
 
 def key_structure(key: Any) -> Any:
     """The structure of a key as an element: None for a number."""
+    if type(key) is tuple and not key:
+        return Tuples(None)
     if (parts := parts_of_key(key)) is not None:
         structures = [*map(key_structure, parts)]
         cls = class_of_record(key)
         return pytree.rebuild(key, structures) if cls is None else Record(
             cls, dict(zip(names_of_fields(cls), structures, strict=True)), changes=False)
-    return key.__arena__.layout if isinstance(key, Reference) else key_constants(key)
+    if isinstance(key, StagedTuple):
+        return Tuples(key.items.structure)
+    if isinstance(key, Reference):
+        return key.__arena__.layout
+    constants = key_constants(key)
+    return STRING if constants is None and is_text(key) else constants
 
 
 def join_keys(a: Any, b: Any) -> Any:
     """The structure of keys that have one of these. ValueError or TypeError if there is none: among others, where a
     number or text would lose, or get, the Enum of which it is a member."""
     joined = join_structures(a, b)
-    for one, other in zip(_layouts(a), _layouts(b), strict=True):
-        if classes_of_members(one) != classes_of_members(other):
-            raise ValueError(f"the structures differ: {one!r} and {other!r}")
+    if not (_has_members_of(a, joined) and _has_members_of(b, joined)):
+        raise ValueError(f"the structures differ: {a!r} and {b!r}")
     return joined
 
 
-def _layouts(structure: Any) -> list[Any]:
-    """The layouts of the leaves of keys."""
-    return [layout for leaf in pytree.flatten(structure) for layout in (
-        _layouts(leaf.fields) if isinstance(leaf, Record) else [leaf])]
+def _has_members_of(structure: Any, joined: Any) -> bool:
+    """Whether a structure of keys has members of the Enums that the joined one has, and of no other ones, where these
+    are numbers or text."""
+    if isinstance(joined, Rows) and not isinstance(structure, Rows):
+        return all(_has_members_of(part, joined.structure) for part in structure)
+    if isinstance(joined, (Rows, Record)):
+        name = "structure" if isinstance(joined, Rows) else "fields"
+        return _has_members_of(getattr(structure, name), getattr(joined, name))
+    if pytree.is_nested(joined):
+        return all(map(_has_members_of, pytree.children(structure), pytree.children(joined)))
+    return classes_of_members(structure) == classes_of_members(joined)
 
 
 def can_set(structure: Any, key: Any) -> bool:
@@ -114,7 +160,7 @@ def can_set(structure: Any, key: Any) -> bool:
         raise
     except (TypeError, ValueError):
         return False
-    return is_alike(structure, key)
+    return True
 
 
 def structure_with(structure: Any, key: Any) -> Any:
@@ -127,9 +173,22 @@ def structure_with(structure: Any, key: Any) -> Any:
     return structure if same_layout(structure, joined) else joined
 
 
+def table_with(table: Table, structure: Any, key: Any) -> tuple[Table, Any]:
+    """A table with keys of that structure so that `key` can be set, and the structure of its keys; the same ones if
+    nothing need change."""
+    wider = structure_with(structure, key)
+    if wider is structure:
+        return table, structure
+    found = fitted_to(wider, table.keys, structure, key, key_structure(key))
+    if found is None or [*map(id, found[1])] == [*map(id, table.keys)]:
+        return table, wider
+    return table.with_keys(found[1]), wider
+
+
 def is_any_order(structure: Any) -> bool:
     """Whether Python's order of a set of such items is any: it depends on addresses, or on the seed of hashes."""
-    return isinstance(structure, (Constants, References)) and not isinstance(structure, Numbers)
+    is_identity = isinstance(structure, (Constants, References)) and not isinstance(structure, Numbers)
+    return is_identity or structure is STRING
 
 
 def certain(value: Any) -> Any:
@@ -182,10 +241,6 @@ def key_to_set(key: Any) -> Any:
 
 def refused_key(key: Any, what: str) -> StagingError:
     """The error for a new key, or an item of a set, that cannot be one beside the others."""
-    if any(isinstance(part, Text) and not is_key(part) for part in key_leaves_of(key)):
-        return staging_error(
-            f"text becomes {what} here that is known only when the graph runs",
-            "Let it be one of several texts that are known: an item of a list of them, or a character of one.")
     return staging_error(
         f"{what} that changes in staged code is of another kind here than the others: all are numbers of one type, or"
         " text, or objects, or members of Enums (of one, if these are numbers or text), functions and classes, or"
@@ -196,6 +251,8 @@ def refused_key(key: Any, what: str) -> StagingError:
 def entry_of(table: Table, structure: Any, key: Any) -> Any:
     """The entry number of a key; 0, as an int or in the graph, if absent."""
     key, there = settled_key(key)
+    if pytree.is_nested(structure) or isinstance(structure, Tuples):
+        table, structure = table_with(table, structure, key)  # a tuple of any length may equal one of a known length
     leaves = key_leaves(structure, table.keys, key)
     if leaves is None:
         return 0
@@ -259,14 +316,21 @@ def key_leaves(structure: Any, columns: Sequence[ListValue] | None, key: Any) ->
     if paired is None:
         hash(_without_tensors(key))
         return None
-    leaves = [_place_or_number(layout, leaf) for layout, leaf in paired]
-    if columns is not None:
-        leaves = [_as_kind(leaf, column.type.element) for column, leaf in zip(columns, leaves, strict=True)]
+    rest = iter([None] * width_of(structure) if columns is None else [column.type.element for column in columns])
+    leaves = [column for layout, leaf in paired for column in _key_columns(
+        layout, [*islice(rest, layout_of(layout).size)], leaf)]
     return None if any([leaf is None for leaf in leaves]) else [*map(element_as_tensor, leaves)]
+
+
+def column_type(part: TensorType) -> TensorType:
+    """The type of the column that has parts of keys like this one: vectors of any length."""
+    return row_type(TensorType(part.dtype, (), part.weak)) if part.ndim else part
 
 
 def _paired(structure: Any, key: Any) -> list[tuple[Any, Any]] | None:
     """The leaves of a key with their layouts; None if the key cannot equal one of that structure."""
+    if isinstance(structure, Tuples):
+        return [(structure, key)] if type(key) in (tuple, StagedTuple) else None
     cls = class_of_record(key)
     if cls is not (structure.cls if isinstance(structure, Record) else None):
         return None
@@ -280,12 +344,68 @@ def _paired(structure: Any, key: Any) -> list[tuple[Any, Any]] | None:
     return None if None in pairs else [pair for part in pairs for pair in part or ()]
 
 
+def _key_columns(layout: Any, types: Sequence[Any], leaf: Any) -> Sequence[Any]:
+    """What is stored for a leaf of a key, in columns of these types, if they are known; None if it cannot equal one of
+    that layout."""
+    if isinstance(layout, Tuples):
+        return _tuple_columns(layout, types, leaf)
+    stored = _place_or_number(layout, leaf)
+    return [stored if None in types or layout is STRING else _as_kind(stored, types[0])]
+
+
+def _tuple_columns(layout: Tuples, types: Sequence[Any], key: Any) -> Sequence[Any]:
+    """`_key_columns` for tuples of any length."""
+    own = key_structure(key)
+    try:
+        joined = join_structures(layout, own)
+    except (TypeError, ValueError):
+        return [None]
+    if not (_has_members_of(layout, joined) and _has_members_of(own, joined)):
+        raise staging_error(
+            "a tuple of members of an Enum that are numbers or text is used here as a key beside tuples of numbers or"
+            " text, and only the graph knows how many items it has", "Let all these tuples have items of one class.")
+    if type(key) is tuple and None not in types:
+        key = _of_kinds(key, layout.structure, layout.inner(types))
+        if key is None:
+            return [None]
+    key = as_row(joined, key, layout.types(key))
+    columns = [*map(convert_to_tensor, layout.columns(key, layout.types(key)))]
+    return [column if type is None else _as_column(column, type) for column, type in zip(columns, types, strict=True)]
+
+
+def _of_kinds(key: tuple[Any, ...], structure: Any, types: Sequence[TensorType]) -> tuple[Any, ...] | None:
+    """A tuple with Python's numbers of the kinds of the columns that have the parts of its items; None if one of them
+    equals no number of that kind."""
+    if len(types) != len(pytree.flatten(structure)):
+        return key
+    items = []
+    for item in key:
+        leaves = pytree.flatten(item)
+        kinds = [_as_kind(leaf, type) if isinstance(leaf, (bool, int, float)) and not is_unknown(type) else leaf
+                 for leaf, type in zip(leaves, types, strict=True)]
+        if any(kind is None for kind in kinds):
+            return None
+        items.append(pytree.pack_sequence_as(structure, kinds))
+    return tuple(items)
+
+
+def _as_column(x: Tensor, type: TensorType) -> Tensor:
+    """The vector of the items of a tuple as one of the type that others have."""
+    if not is_unknown(type) and not is_unknown(x.type):
+        _check_kind(x, type)
+        return x
+    return cast(x, type.dtype)  # there are no items
+
+
 def _place_or_number(layout: Any, leaf: Any) -> Any:
     """What is stored for a leaf of a key; None if it cannot equal one of that layout."""
     if isinstance(leaf, Reference):
         return leaf.__place__ if layout is leaf.__arena__.layout else None
     if isinstance(layout, Constants):
         return layout.number_of(leaf)
+    if layout is STRING:
+        text = str.__str__(leaf) if isinstance(leaf, str) else leaf
+        return as_bytes(text) if isinstance(text, (str, Text)) else None
     if is_number_member(leaf):
         return convert_to_tensor(leaf)
     return None if isinstance(layout, References) else leaf
@@ -296,16 +416,23 @@ def _as_kind(leaf: Any, type: TensorType) -> Any:
     if not is_number(leaf):
         return None
     if isinstance(leaf, Tensor):
-        if leaf.dtype.is_floating != type.dtype.is_floating:
-            raise staging_error(
-                f"a key of the type {leaf.type} is used here in a dict with keys of the type {type}",
-                "Cast it: the keys of a dict that changes in staged code are of one type.")
+        _check_kind(leaf, type)
         return leaf
     if type.dtype.is_floating:
         return float(leaf) if float(leaf) == leaf else None
     return int(leaf) if leaf == leaf and abs(leaf) != float("inf") and leaf == int(leaf) else None
 
 
+def _check_kind(key: Tensor, type: TensorType) -> None:
+    """StagingError for ints beside floats."""
+    if key.dtype.is_floating != type.dtype.is_floating:
+        raise staging_error(
+            f"a key of the type {key.type} is used here in a dict with keys of the type {type}",
+            "Cast it: the keys of a dict that changes in staged code are of one type.")
+
+
 def _without_tensors(key: Any) -> Any:
     parts = key if isinstance(key, tuple) else parts_of_key(key)
-    return tuple(map(_without_tensors, parts)) if parts is not None else None if isinstance(key, Tensor) else key
+    if parts is not None:
+        return tuple(map(_without_tensors, parts))
+    return None if isinstance(key, (Tensor, Text, StagedTuple)) else key

@@ -344,11 +344,11 @@ class Tables(NoItems):
         self.content, self.structure = content, content.structure
         super().__init__(content.empty if isinstance(content, StagedItems) else type(content)())
         values = self.structure[1] if self.is_dict else ()
-        if any(layout.ragged != (False,) for layout in leaf_layouts(values)) or may_change(values):
+        if any(layout.ragged != (False,) for layout in leaf_layouts(self.structure)) or may_change(values):
             want_references()
             raise staging_error(
-                "a dict whose items only the graph knows is an element of a list or dict, and its values are text, None"
-                " or lists", "Use one dict with tuples as keys: d[i, j].")
+                "a dict or set whose items only the graph knows is an element of a list or dict, and has text, None,"
+                " lists or tuples of any length", "Use one dict with tuples as keys: d[i, j].")
         self.size = 2 + width_of(self.structure)
         self.ragged = (True,) * self.size
 

@@ -57,8 +57,8 @@ from runtime.staging.values.references import Reference, References
 from runtime.staging.values.tuple import StagedTuple, Tuples, list_of
 
 __all__ = [
-    "Beside", "Empty", "Fresh", "Plain", "Together", "as_row", "fitted", "join_structures", "structure_by_value",
-    "structure_of", "widen", "widened"]
+    "Beside", "Empty", "Fresh", "Plain", "Together", "as_row", "fitted", "fitted_to", "join_structures",
+    "structure_by_value", "structure_of", "widen", "widened"]
 
 
 def structure_of(x: Any, rows: bool = False, like: Any = None) -> Any:
@@ -307,18 +307,22 @@ def fitted(
     if there are none. `rows`: see `structure_of`."""
     own = structure_of(x, rows, structure)
     try:
-        wider = join_structures(structure, own)
-        wanted = widen(own, wider, iter(types_of(own, x)))
-        found = widen(structure, wider, iter(columns))
-    except (TypeError, ValueError):
+        return fitted_to(join_structures(structure, own), columns, structure, x, own)
+    except (TypeError, ValueError):  # there are no such columns
         return None
+
+
+def fitted_to(
+    wider: Any, columns: Sequence[ListValue], structure: Any, x: Any, own: Any
+) -> tuple[Any, list[ListValue]] | None:
+    """`fitted` to the join of that structure and `own`, which `x` has. TypeError or ValueError if there are no such
+    columns."""
+    wanted = widen(own, wider, iter(types_of(own, x)))
+    found = widen(structure, wider, iter(columns))
     if len(found) == len(columns) and all(map(operator.is_, found, columns)) and same_layout(wider, structure):
         return None
     types = [_type(column) or _type(type) for column, type in zip(found, wanted, strict=True)]
-    try:
-        return wider, widened(columns, structure, wider, types)
-    except ValueError:
-        return None
+    return wider, widened(columns, structure, wider, types)
 
 
 def as_row(structure: Any, x: Any, types: Sequence[TensorType]) -> Any:

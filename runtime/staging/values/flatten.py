@@ -6,6 +6,7 @@ and `copied` copies the containers of a value for code that is traced.
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -48,8 +49,9 @@ from runtime.ops.strings import as_bytes
 from runtime.staging.values.body_tracing import Branch, line_of
 from runtime.staging.values.column_join import join_lists
 from runtime.staging.values.dict import StagedDict, StagedEntries
-from runtime.staging.values.element_layout import StagedStructures, same_layout
+from runtime.staging.values.element_layout import StagedStructures, same_layout, width_of
 from runtime.staging.values.element_structures import widened
+from runtime.staging.values.hash_table import Table
 from runtime.staging.values.iterables import view_of
 from runtime.staging.values.lattice import (
     Custom,
@@ -129,14 +131,27 @@ def _set_leaves(spec: Custom, value: Any) -> list[ListValue]:
     types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
     if not isinstance(value, StagedSet):
         return [*spec.like.holding(value, types[2:])]
+    if value.leaves and not same_layout(value.structure, spec.like.structure):
+        columns = widened(value.leaves[2:], value.structure, spec.like.structure, types[2:])
+        return _table_leaves(value.leaves, columns, width_of(value.structure), len(columns))
     return [*value.with_types(types[2:])] if value.leaves or types else []
 
 
 def _widened(spec: Custom, structure: Any, leaves: Sequence[ListValue]) -> list[ListValue]:
     """The leaves of a staged list or dict with elements of that structure as those of `spec`."""
     types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
-    table = 2 if isinstance(spec.like, StagedEntries) else 0  # leaves before the columns
-    return [*leaves[:table], *widened(leaves[table:], structure, spec.like.structure, types[table:])]
+    if not isinstance(spec.like, StagedEntries):
+        return widened(leaves, structure, spec.like.structure, types)
+    columns = widened(leaves[2:], structure, spec.like.structure, types[2:])
+    return _table_leaves(leaves, columns, width_of(structure[0]), width_of(spec.like.structure[0]))
+
+
+def _table_leaves(leaves: Sequence[ListValue], columns: Sequence[ListValue], before: int, keys: int) -> list[ListValue]:
+    """The leaves of a table with other columns. `before` and `keys`: how many of the old and new ones are of keys."""
+    found = Table.of_leaves([*leaves[:2], *columns], keys)
+    if before != keys or not all(map(operator.is_, leaves[2:], found.keys)):
+        found = found.with_keys(found.keys)  # which have other hashes
+    return found.leaves
 
 
 def _staged(spec: Custom, items: Any) -> StagedView:

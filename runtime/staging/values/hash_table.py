@@ -73,6 +73,10 @@ class Table(NamedTuple):
         slots, marks, *columns = leaves
         return cls(slots, marks, tuple(columns[:keys]), tuple(columns[keys:]))
 
+    def with_keys(self, keys: Sequence[ListValue]) -> Table:
+        """The table with its keys stored in other columns."""
+        return Table(hash_slots(_zeros(FEWEST_SLOTS), self.marks, keys), self.marks, tuple(keys), self.values)
+
     @property
     def leaves(self) -> list[ListValue]:
         return [self.slots, self.marks, *self.keys, *self.values]

@@ -25,6 +25,7 @@ from runtime.staging.values.any_order import listed_in_any_order, refuse_order
 from runtime.staging.values.dict import View
 from runtime.staging.values.dict_keys import (
     can_set,
+    column_type,
     entry_of,
     is_any_order,
     is_key,
@@ -34,10 +35,10 @@ from runtime.staging.values.dict_keys import (
     key_to_set,
     raise_unless_there,
     refused_key,
-    structure_with,
+    table_with,
 )
 from runtime.staging.values.dict_presence import check_keys
-from runtime.staging.values.element_layout import has_layouts, same_layout
+from runtime.staging.values.element_layout import has_layouts, leaf_layouts, same_layout
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.hash_table import Table
 from runtime.staging.values.iterables import Counted, Staged, stages, view_of
@@ -50,14 +51,16 @@ __all__ = [
 
 
 class StagedSet(Staged):
-    """A set in a traced function. `structure`: that of an item."""
+    """A set in a traced function. `structure`: that of an item. `narrower`: those that it had before, for leaves that
+    are restored."""
 
-    __slots__ = ("leaves", "structure")
+    __slots__ = ("leaves", "narrower", "structure")
 
     __stands_for__ = set
 
     def __init__(self, leaves: Sequence[ListValue] = (), structure: Any = None) -> None:
         self.leaves, self.structure = tuple(leaves), structure
+        self.narrower: tuple[Any, ...] = ()
 
     # For staging: the whole set is state.
 
@@ -65,10 +68,20 @@ class StagedSet(Staged):
         return [*self.leaves]
 
     def __rebuild__(self, leaves: Sequence[ListValue]) -> StagedSet:
-        return type(self)(leaves, self.structure)
+        return type(self)(leaves, self._structure_in(leaves))
 
     def __become__(self, leaves: Sequence[ListValue]) -> None:
-        self.leaves = tuple(leaves)
+        self.leaves, self.structure = tuple(leaves), self._structure_in(leaves)
+
+    def _structure_in(self, leaves: Sequence[ListValue]) -> Any:
+        """The structure of the items in a table with these leaves: the last one that fits them."""
+        ranks = [leaf.type.element.ndim for leaf in leaves[2:]]
+        return next((each for each in (self.structure, *self.narrower)
+                     if ranks == [int(is_ragged) for layout in leaf_layouts(each) for is_ragged in layout.ragged]),
+                    self.structure)
+
+    def __is_like__(self, other: Any) -> bool:
+        return same_layout(self.structure, other.structure)
 
     @property
     def table(self) -> Table:
@@ -129,16 +142,22 @@ class StagedSet(Staged):
 
     def add(self, item: Any, /) -> None:
         item = key_to_set(item)
-        if not self.leaves and is_key(item):
+        if not is_key(item):
+            raise refused_key(item, "an item of a set")
+        if not self.leaves:
             self.structure = key_structure(item)
-            types = [leaf.type for leaf in key_leaves(self.structure, None, item) or ()]
+            types = [column_type(leaf.type) for leaf in key_leaves(self.structure, None, item) or ()]
             self.leaves = tuple(Table.empty(types, ()).leaves)
-        structure = structure_with(self.structure, item)
-        leaves = key_leaves(structure, self.table.keys, item) if self.leaves and is_key(item) else None
+        table, structure = table_with(self.table, self.structure, item)
+        leaves = key_leaves(structure, table.keys, item)
         if leaves is None or not can_set(structure, item):
             raise refused_key(item, "an item of a set")
-        self.structure = structure
-        self.leaves = tuple(self.table.put(leaves, ()).leaves)
+        self._take(table.put(leaves, ()).leaves, structure)
+
+    def _take(self, leaves: Sequence[ListValue], structure: Any) -> None:
+        if structure is not self.structure:
+            self.structure, self.narrower = structure, (self.structure, *self.narrower)
+        self.leaves = tuple(leaves)
 
     def discard(self, item: Any, /) -> None:
         entry = self._entry(item)
@@ -271,7 +290,7 @@ class JoinedSet(StagedSet):
     __slots__ = ("_before", "_leaves")
 
     def __init__(self, leaves: Sequence[ListValue], structure: Any, originals: Iterable[Any]) -> None:
-        self._leaves, self.structure = tuple(leaves), structure
+        self._leaves, self.structure, self.narrower = tuple(leaves), structure, ()
         self._before = [(one, frozenset(one)) for one in {id(one): one for one in originals}.values()]
 
     @property
@@ -388,7 +407,7 @@ def _add_if(made: StagedSet, bit: Any, item: Any) -> None:
         (found,) = branch(bit, add, (made,), ("set",))
     elif bit:
         add(made)
-    made.leaves, made.structure = found.leaves, found.structure
+    made._take(found.leaves, found.structure)
 
 
 def _common(items: StagedSet, among: StagedSet) -> StagedSet:
@@ -422,7 +441,7 @@ def refuse_set() -> None:
     those it creates, or StagingError."""
     raise want_sets(staging_error(
         "a set that was there before the call, or has items of other kinds, gets an item here that only the graph"
-        " knows", "Make the set in the traced function, of numbers, members of Enums, known texts or tuples."))
+        " knows", "Make the set in the traced function, of numbers, members of Enums, text or tuples."))
 
 
 def set_of(items: Iterable[Any] = (), /) -> Any:

@@ -11,9 +11,11 @@ from typing import Any
 
 from runtime.core import pytree
 from runtime.core.types import ListType, Type, join_types
+from runtime.staging.values.column_join import join_sets_of
 from runtime.staging.values.constant_layout import Constants
 from runtime.staging.values.describe import leaf_type, target_of
-from runtime.staging.values.dict_keys import is_alike, is_key, is_number, structure_with
+from runtime.staging.values.dict_keys import is_alike, is_key, is_number, is_text, structure_with
+from runtime.staging.values.element_layout import STRING
 from runtime.staging.values.element_structures import join_structures
 from runtime.staging.values.set import JoinedSet, StagedFrozenSet, StagedSet
 from runtime.staging.values.spec_text import Conflict
@@ -33,9 +35,7 @@ def join_sets(a: Spec, b: Spec) -> Custom | None:
     if JoinedSet in (left.kind, right.kind):
         return _joined(left, right)
     if left.children and right.children:
-        if left.like.structure != right.like.structure:
-            raise Conflict(a, b)
-        return None
+        return None if left.alike(right) else join_sets_of(left, right)
     full = left if left.children else right
     return Custom(full.like, _leaves(_types(full)), target_of(left, right))
 
@@ -61,8 +61,9 @@ def _with_python(staged: Custom, python: Spec) -> Custom | None:
 def _holds(structure: Any, columns: Sequence[Type], item: Any) -> bool:
     """Whether a table with keys of that structure, in these columns, holds an item of Python's as it is."""
     return bool(columns) and is_alike(structure, item) and all(
-        layout.number_of(leaf) is not None if isinstance(layout, Constants) else layout is None and is_number(leaf)
-        and isinstance(column, ListType) and _adapts(leaf, column.element) for layout, column, leaf in zip(
+        layout.number_of(leaf) is not None if isinstance(layout, Constants) else is_text(leaf) if layout is STRING
+        else layout is None and is_number(leaf) and isinstance(column, ListType) and _adapts(leaf, column.element)
+        for layout, column, leaf in zip(
             pytree.flatten(structure), columns, pytree.flatten(item), strict=True))
 
 

@@ -136,7 +136,7 @@ class StagedTuple(Staged):
         self._refuse("a tuple cannot be iterated over here", "Loop over it in converted code.")
 
     def __hash__(self) -> int:
-        self._refuse("a tuple cannot be hashed here", "Give the keys of a dict one length, or make them of numbers.")
+        self._refuse("a tuple cannot be hashed here", "Make it a key, or an item of a set, in converted code.")
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, (tuple, StagedTuple)):

@@ -345,7 +345,7 @@ def test_contiguous_keys_are_found_without_a_search(executor: str) -> None:
 
 
 @executors
-def test_a_new_key_that_is_text_is_an_error_when_the_graph_runs(executor: str) -> None:
+def test_a_new_key_of_another_kind_is_an_error_when_the_graph_runs(executor: str) -> None:
     @rt.function(executor=executor)
     def add(n):
         d = {"a": 1, 0: 1}
@@ -354,7 +354,7 @@ def test_a_new_key_that_is_text_is_an_error_when_the_graph_runs(executor: str) -
 
     @rt.function(executor=executor)
     def grow(n):
-        names = {}
+        names = {"all": 0, 1: 1}
         for k in rt.range(n):
             names[f"k{k}"] = k
         return len(names)

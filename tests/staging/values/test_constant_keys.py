@@ -567,14 +567,6 @@ def of_words_and_members(n: Any) -> Any:
     return seen
 
 
-def of_made_text(n: Any) -> Any:
-    found = {}
-    for i in range(n):
-        found[WORDS[i]] = i
-        found[f"{i}"] = i
-    return found
-
-
 def trie(n: Any) -> Any:
     root = {}
     for word in ("to", "tea"):
@@ -616,8 +608,7 @@ def of_two_enums(n: Any) -> Any:
     (of_two_enums, "a key of a dict that changes in staged code is of another kind here than the others"),
     (trie, "only the graph knows whether there is the key 't' of a dict, and which of several dicts this is"),
     (of_members_and_numbers, "a key of a dict that changes in staged code is of another kind here than the others"),
-    (of_words_and_members, "an item of a set that changes in staged code is of another kind here than the others"),
-    (of_made_text, "text becomes a key of a dict here that is known only when the graph runs")])
+    (of_words_and_members, "an item of a set that changes in staged code is of another kind here than the others")])
 def test_refusals(fn: Any, message: str) -> None:
     with pytest.raises(rt.errors.StagingError, match=message) as error:
         rt.function(fn)(rt.constant(3))

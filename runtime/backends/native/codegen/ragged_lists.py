@@ -19,7 +19,7 @@ from runtime.backends.native.codegen.scalar_ops import llvm_type
 from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
 
 __all__ = ["begin", "blank", "content", "copy_element", "entry", "first_written", "grown", "of_rows", "picked",
-           "place_for", "resized", "room_of", "sizes_of", "take_over", "used",
+           "place_for", "resized", "room_of", "sizes_of", "take_over", "used", "vector_at",
            "written"]
 
 _NOT_WRITTEN: Final = -1
@@ -65,6 +65,13 @@ def sizes_of(b: Builder, x: Listed, entry: Val) -> list[Index]:
     assert x.dims is not None
     return [b.load("i64", b.offset(entry, _SIZES + k, "i64")) if size is None else size
             for k, size in enumerate(x.dims)]
+
+
+def vector_at(b: Builder, table: Val, at: Index) -> tuple[Val, Val]:
+    """The offset and the length of an element of a list of vectors, whose first memory is `table`; both are negative
+    if it was not written."""
+    mine = _entry(b, table, at, _SIZES + 1)
+    return b.load("i64", mine), b.load("i64", b.offset(mine, _SIZES, "i64"))
 
 
 def used(b: Builder, x: Listed) -> Val:
