@@ -50,7 +50,8 @@ WITHOUT_SIZES = {
     "of the columns of a dict or set": "hash_find hash_slots",
     "a scalar of Python's": "add_fits multiply_fits subtract_fits list_cast",
     "a check or an effect": "assert_compare call check check_bound keep numpy_function print py_function",
-    "text or an error": "equal_text error_part error_text hold_error rank_texts render_records render_text reraise",
+    "text or an error": (
+        "equal_text error_part error_text hold_error rank_texts render_records render_text reraise text_function"),
     "a variable, of the shape of its value": "accumulate_variable assign_variable read_variable",
     "an iterator": "iterator_next iterator_next_or_none iterator_start",
     "the state of a generator, of three words": "philox_skip",

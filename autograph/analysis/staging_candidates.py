@@ -128,8 +128,7 @@ def member_test(node: Any) -> bool:
     if isinstance(node.left, gast.Constant) and isinstance(node.left.value, (str, bytes)):
         return type(node.left.value) is str or (isinstance(container, (gast.Tuple, gast.List, gast.Set)) and are_texts(
             container.elts))
-    return type(getattr(container, "value", None)) is str or not isinstance(
-        container, (gast.Constant, gast.JoinedStr))
+    return type(getattr(container, "value", None)) is str or not isinstance(container, gast.Constant)
 
 
 def are_texts(items: list[Any]) -> bool:

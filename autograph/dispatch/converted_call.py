@@ -377,7 +377,7 @@ _overrides: dict[Any, Callable[..., Any]] = {
     original: _override(original)
     for original in (
         len, range, int, float, bool, complex, abs, min, max, sum, any, all, enumerate, zip, map, filter, reversed,
-        sorted, round, next, iter, list, tuple, pow, divmod, ord, chr,
+        sorted, round, next, iter, list, tuple, pow, divmod, ord, chr, bin, oct, hex,
     )
 }
 _overrides[_python_print] = _by_arguments(_print, "print")

@@ -16,6 +16,7 @@ from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
 from autograph.backend import has_staged_items, of_trace, operators
+from runtime.core.operations import OPERATIONS
 from runtime.core.text import ITEM, REPR, SPECS, STR, Text, concat_text, join
 
 __all__ = [
@@ -319,8 +320,12 @@ def percent(template: Any, values: Any) -> Any:
             raise TypeError(
                 "not enough arguments for format string" if key is None else "format requires a mapping")
         text = _CONVERSIONS[kind](item) if kind in _CONVERSIONS else None
+        if kind == "c" and _is_number_for("x", item):
+            text = operators.call(chr)(item)
         if isinstance(text, Text):
-            parts.append(text.__text__(width))
+            parts.append(text.__text__(_format_spec(width, stars, "s") or ""))
+        elif _is_number_for(kind, item) and (spec := _format_spec(width, stars, kind)) is not None:
+            parts.append(formatted(operators.call(int)(item) if kind in "diu" else item, spec))
         else:
             parts.append(f"%{width}{kind if text is None else 's'}" % (*stars, item if text is None else text))
     parts.append(template[end:] % ())
@@ -329,10 +334,35 @@ def percent(template: Any, values: Any) -> Any:
     return concat_text(parts)
 
 
+def _is_number_for(kind: str, item: Any) -> bool:
+    """Whether an item is a scalar of the graph that `format` can show as the conversion does."""
+    if getattr(type(item), "__text__", None) is None or getattr(item, "ndim", None) != 0:
+        return False
+    return not item.dtype.is_complex and (kind in "diueEfFgG" or (kind in "oxX" and item.dtype.is_integer))
+
+
+def _format_spec(width: str, stars: tuple[Any, ...], kind: str) -> str | None:
+    """The spec of `format` that shows a value as a conversion of `%` does, whose flags, width and precision are in
+    `width`, with `stars` for its `*`; None if there is none."""
+    numbers = iter(stars)
+    size, dot, precision = re.sub(r"\*", lambda _: str(next(numbers)), width).partition(".")
+    flags = size[:len(size) - len(size.lstrip("#0- +"))]
+    size = size[len(flags):]
+    if kind == "s":
+        flags = "-" if "-" in flags else ""
+    elif kind in "diuoxX" and dot:
+        return None
+    is_padded = "0" in flags and "-" not in flags
+    return "".join([
+        "" if is_padded else "<" if "-" in flags else ">", "+" if "+" in flags else " " if " " in flags else "",
+        "#" if "#" in flags and kind not in "diu" else "", "0" if is_padded else "", size,
+        f".{precision or 0}" if dot else "", "d" if kind in "iu" else kind])
+
+
 def replaced(text: str, old: Any, new: Any, count: int = -1) -> Any:
     """`text.replace(old, new, count)`."""
-    if isinstance(old, Text):
-        old.refuse()
+    if isinstance(old, Text) or not isinstance(count, int):
+        return OPERATIONS.call_text("replace", text, old, new, count)
     if not isinstance(new, Text):
         return text.replace(old, new, count)
     if old:

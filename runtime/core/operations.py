@@ -63,8 +63,15 @@ class Operations(Late):
     text_item: Binary
     """`text[index]` where the text or the index is known only when the graph runs."""
 
+    characters: Callable[[Any], Any]
+    """The characters of text, for a staged loop."""
+
     call_method_of_text: Callable[[Any, str, Any, Any], Any]
     """`text.name(*args, **kwargs)` for text that is known only when the graph runs."""
+
+    # runtime.staging.values.text_calls
+    call_text: Callable[..., Any]
+    """A function of text by name, for arguments some of which are known only when the graph runs."""
 
     # runtime.staging.containers.text_join
     join_text: Binary

@@ -173,28 +173,24 @@ class Text(Message):
         self._check_graph()
         if spec in (STR, ""):
             return self
-        if spec in (REPR, ITEM):
-            return self._quoted()
-        raise staging_error(
-            "how long text with the value of a tensor in it is, is known only when the graph runs, so it cannot be "
-            f"formatted by {spec!r}", "Format the tensor itself, such as f'{x:>8}'.")
+        return self._quoted() if spec in (REPR, ITEM) else OPERATIONS.call_text("__format__", self, spec)
 
-    def _quoted(self) -> Text:
+    def _quoted(self) -> Any:
         template = self.template
         if template.is_text_alone:
             return Text(Template(template.pieces, (Hole(QUOTED),)), self.values)
         if any(hole.spec in _TEXTS for hole in template.holes):
-            self.refuse()  # the choice of quotes depends on the text
+            return OPERATIONS.call_text("repr", self)  # the choice of quotes depends on the text
         quote = repr("".join(template.pieces))[0]
         other = "'" if quote == '"' else '"'
         first, *rest = [repr(piece + other)[1:-2] for piece in template.pieces]  # each in the same quotes
         rest[-1] += quote
         return Text(Template((quote + first, *rest), template.holes), self.values)
 
-    def ascii(self) -> Text:
+    def ascii(self) -> Any:
         """The result of `ascii` for an object with this text as its `repr`."""
         if any(hole.spec in _TEXTS for hole in self.template.holes):
-            self.refuse()
+            return OPERATIONS.call_text("ascii", self)
         pieces = tuple([piece.encode("ascii", "backslashreplace").decode() for piece in self.template.pieces])
         return Text(Template(pieces, self.template.holes), self.values)
 
@@ -215,6 +211,14 @@ class Text(Message):
 
     def __bool__(self) -> bool:
         return not self.may_be_empty or self.refuse()
+
+    def __iterated__(self) -> Any:
+        """The characters, as a staged iterable."""
+        self._check_graph()
+        return OPERATIONS.characters(self)
+
+    def __iterable__(self) -> Any:
+        return self.__iterated__().__iterable__()
 
     def __getitem__(self, index: Any) -> Any:
         self._check_graph()
@@ -277,9 +281,10 @@ class Text(Message):
                 "Give the error a number or tensor as an argument, and look at `error.args`; or catch it around the "
                 "call of the traced function.")
         raise staging_error(
-            "text with the value of a tensor in it is known only when the graph runs: it can be printed, returned, "
-            "compared, be part of other text, and a key of a dict, but not be looked into",
-            "Ask the tensor itself, such as `x == 1`; look the text up in a dict.")
+            "text with the value of a tensor in it is known only when the graph runs, and is needed here while the "
+            "function is traced",
+            "Use methods of text, int(), float(), a loop over its characters or a dict, which the graph computes; or "
+            "ask the tensor itself, such as `x == 1`.")
 
     __str__ = __format__ = __hash__ = refuse
     __len__ = __iter__ = __contains__ = refuse

@@ -43,6 +43,7 @@ from runtime.ops import (  # noqa: F401  they register their ops
     string_tensors,
     strings,
     summarized_text,
+    text_functions,
     variables,
 )
 

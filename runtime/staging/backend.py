@@ -109,7 +109,6 @@ from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select
 from runtime.staging.values.set import set_comp, set_of
 from runtime.staging.values.shared_elements import settle_links
-from runtime.staging.values.strings import characters
 from runtime.staging.values.trials import is_accident
 from runtime.staging.values.truthiness import truth
 
@@ -209,7 +208,7 @@ class Staging:
         if isinstance(value, (GraphTensor, ListItems, MaybeObject, Row, Select)) or has_staged_items(value):
             return True
         if isinstance(value, Text):
-            return current_graph() is not None and value.may_be_empty
+            return current_graph() is not None
         if hasattr(type(value), "__leaves__"):
             return any(isinstance(leaf, (GraphTensor, GraphList)) for leaf in value.__leaves__())
         return current_graph() is not None and (isinstance(value, Staged) or hasattr(type(value), "__tensor__"))
@@ -236,7 +235,7 @@ class Staging:
     ) -> Values:
         if isinstance(iterable, Maybe):
             iterable = iterable.__tensor__() if isinstance(iterable, MaybeTensor) else iterable.checked()
-        items = as_iterable(characters(iterable) if isinstance(iterable, Text) else iterable)
+        items = as_iterable(iterable)
         if items is not None:
             return stage_reduce(items, body_fn, test_fn, init, names, options, truth)
         return self._unroll(_written(iterable), body_fn, test_fn, init, names)

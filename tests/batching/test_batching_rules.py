@@ -77,6 +77,7 @@ def test_every_op_has_a_rule_or_runs_lane_by_lane() -> None:
 BY_LANE = {
     "conv_filters": "the filters of each lane are their own: groups of channels would cost as much",
     "equal_text": "text", "rank_texts": "text", "render_records": "text", "render_text": "text",
+    "text_function": "text",
     **dict.fromkeys(FLOAT_FUNCTIONS, "a function of Python's"),
     "list_concat": "elements have other sizes", "list_split": "elements have other sizes",
     "bitcast": "its rank differs by the dtypes",

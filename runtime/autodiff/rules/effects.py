@@ -12,7 +12,7 @@ constant("random numbers do not depend on anything: what is made of them has its
          "philox_skip", "philox_state", "stateless_random", "stateless_random_int")
 constant("it has no result", "print", "raise", "raise_unless", "check", "check_bound", "assert_compare", "reraise",
          "hold_error", "iterator_start", "table_erase", "table_write")
-constant("its result is text", "render_text", "render_records", "as_string", "string_format")
+constant("its result is text", "render_text", "render_records", "as_string", "string_format", "text_function")
 constant("strings have no derivative", "decode_base64", "decode_raw", "encode_base64", "regex_full_match",
          "regex_replace", "string_join", "string_length", "string_lower", "string_ngrams", "string_parts",
          "string_reduce_join", "string_split", "string_strip", "string_to_hash_bucket", "string_to_hash_bucket_legacy",

@@ -39,7 +39,7 @@ from runtime.staging.values.record_list import StagedRecords, in_plain_columns
 from runtime.staging.values.references import Reference, References
 from runtime.staging.values.select import Select, choose
 from runtime.staging.values.shared_elements import link
-from runtime.staging.values.strings import text_at
+from runtime.staging.values.strings import Characters, text_at
 
 __all__ = ["maximum_of", "minimum_of", "sort_in_place", "sorted_", "vector"]
 
@@ -82,7 +82,8 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
 
 def _in_order(items: Any, key: Any, reverse: Any) -> Any:
     """The items of a Python list or staged iterable, sorted."""
-    if (hasattr(type(items), "as_list") and not isinstance(items, StagedSequence)) or isinstance(items, Select):
+    if (hasattr(type(items), "as_list") and not isinstance(items, StagedSequence)) or isinstance(
+            items, (Select, Characters)):
         items = listed(items)  # of a dict, or a view of one, or of one of several containers
     reverse = bool(reverse)
     direction = "DESCENDING" if reverse else "ASCENDING"

@@ -19,6 +19,7 @@ __all__ = ["joined"]
 
 def joined(separator: Any, texts: Any) -> Any:
     """`separator.join(texts)`. TypeError if the items are no texts."""
+    texts = texts.__iterated__() if isinstance(texts, Text) else texts
     if not (stages(texts) or has_staged_items(texts)):
         return join(separator, texts)
     items = in_plain_columns(view_of(listed(texts)))

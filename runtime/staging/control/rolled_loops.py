@@ -45,7 +45,7 @@ from runtime.staging.values.lattice import (
     with_numbers_of,
 )
 from runtime.staging.values.lazy_iterables import StagedEnumerate, StagedProduct, StagedZip
-from runtime.staging.values.strings import characters
+from runtime.staging.values.strings import Characters
 from runtime.staging.values.trials import Store, TrialFailed, note_iteration, refuse_accidents, trials
 
 __all__ = ["LONG", "RolledLoop", "lines_of", "rolled"]
@@ -256,7 +256,7 @@ def _counted_part(source: Source) -> Counted:
     if isinstance(items, EagerRows):
         items = items.tensor
     elif isinstance(items, str):
-        items = characters(items)
+        items = Characters(items)
     elif isinstance(items, bytes):
         items = [*items]
     item: Callable[[Any], Any]

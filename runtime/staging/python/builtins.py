@@ -17,6 +17,7 @@ import numpy as np
 from autograph.backend import LISTS, Clause, fresh_clause, has_staged_items, itself, keyed, operators
 from runtime.core import types as t
 from runtime.core.errors import ShapeError, StagingError, locate
+from runtime.core.formatting import formatted
 from runtime.core.op import CAST
 from runtime.core.positions import user_position
 from runtime.core.pytree import flatten
@@ -71,7 +72,7 @@ from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select
 from runtime.staging.values.set import StagedSet, frozenset_of, set_of
-from runtime.staging.values.strings import any_text, character_of, characters, code_of_text, length_of_text, of_python
+from runtime.staging.values.strings import Characters, any_text, character_of, code_of_text, length_of_text, of_python
 from runtime.staging.values.truthiness import maybe_truth
 from runtime.staging.values.tuple import StagedTuple, tuple_of
 
@@ -116,6 +117,19 @@ def _int(x: Any = 0, *base: Any, **kwargs: Any) -> Any:
     if x.dtype.is_complex:
         raise TypeError("int() takes a real number, not a complex one; use rt.math.real")
     return _weak(x, t.int64 if x.dtype in (t.int64, t.uint64, t.uint32, t.float64) else t.int32)
+
+
+def _in_base(fn: Callable[[Any], str], spec: str) -> Callable[[Any], Any]:
+    """`bin`, `oct` or `hex`, which is the text that `format` makes."""
+    def shown(x: Any, /) -> Any:
+        if not stages(x):
+            return fn(x)
+        x = _scalar(x, "int")
+        if not x.dtype.is_integer:
+            _fail(TypeError(f"{fn.__name__}() takes an integer; this is {x.type}"))
+        return formatted(x, spec)
+
+    return shown
 
 
 def _float(x: Any = 0.0) -> Any:
@@ -262,13 +276,7 @@ def _range(*args: Any) -> Any:
     return StagedRange(*args) if stages(*args) else builtins.range(*args)
 
 
-def _items(x: Any) -> Any:
-    """An iterable for Python's builtins: of text known only at run time, its characters."""
-    return characters(x) if isinstance(x, Text) and x.may_be_empty else x
-
-
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
-    iterable = _items(iterable)
     if isinstance(iterable, StagedGenerator) and can_be_enumerated(iterable):
         return enumerated(iterable, start)
     if not stages(iterable, start):
@@ -282,9 +290,9 @@ def _enumerate(iterable: Any, start: Any = 0) -> Any:
 
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:
-    iterables = zip_operands(tuple(map(_items, iterables)))
+    iterables = zip_operands(iterables)
     if stages(*iterables):
-        iterables = tuple([characters(x) if isinstance(x, builtins.str) else x for x in iterables])
+        iterables = tuple([Characters(x) if isinstance(x, builtins.str) else x for x in iterables])
     if any(isinstance(x, StagedGenerator) for x in iterables):
         return zipped(iterables, strict)
     if stages(*iterables):
@@ -332,7 +340,6 @@ def _filter(function: Any, iterable: Any) -> Any:
 
 
 def _reversed(sequence: Any) -> Any:
-    sequence = _items(sequence)
     return once(StagedReversed(sequence)) if stages(sequence) else builtins.reversed(iterated(sequence))
 
 
@@ -453,8 +460,8 @@ def of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callab
         if any([isinstance(arg, Reference) for arg in args]):
             return _of_references(fn, replacement, args, kwargs)
         if fn in _ITERATE and (len(args) == 1 or fn not in (builtins.min, builtins.max)):
-            args = tuple([arg.__iterated__() if isinstance(arg, Select) and hasattr(type(arg), "__iterated__") else arg
-                          for arg in args])
+            several = args[:2] if fn is functools.reduce else args
+            args = (*map(_iterated, several), *args[len(several):])
         if not any(type(arg) is MaybeObject for arg in args):
             if fn in _OF_ANY_ORDER:
                 args = tuple([arg.in_any_order() if isinstance(arg, StagedSet) else arg for arg in args])
@@ -462,6 +469,11 @@ def of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callab
         return operators.call(fn)(*(arg.checked() if type(arg) is MaybeObject else arg for arg in args), **kwargs)
 
     return called
+
+
+def _iterated(x: Any) -> Any:
+    """What a function iterates over for an argument: the characters of text that only the graph knows."""
+    return x.__iterated__() if isinstance(x, (Select, Text)) and hasattr(type(x), "__iterated__") else x
 
 
 def _of_references(
@@ -500,6 +512,9 @@ _REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.abs: _abs,
     builtins.ord: _ord,
     builtins.chr: _chr,
+    builtins.bin: _in_base(builtins.bin, "#b"),
+    builtins.oct: _in_base(builtins.oct, "#o"),
+    builtins.hex: _in_base(builtins.hex, "#x"),
     builtins.min: minimum_of,
     builtins.max: maximum_of,
     builtins.sum: _sum,

@@ -18,14 +18,11 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from types import (
     BuiltinFunctionType,
-    ClassMethodDescriptorType,
     FunctionType,
     GeneratorType,
-    MethodDescriptorType,
     MethodType,
     MethodWrapperType,
     ModuleType,
-    WrapperDescriptorType,
 )
 from typing import Any, Final
 
@@ -47,15 +44,7 @@ from autograph.backend import (
 )
 from runtime.core.array_mode import want_objects
 from runtime.core.formatting import (
-    ascii_of,
-    format_map,
-    formatted,
     method_text,
-    percent,
-    replaced,
-    repr_of,
-    str_of,
-    translated,
 )
 from runtime.core.positions import located, staging_error
 from runtime.core.tensor import GraphTensor
@@ -70,12 +59,12 @@ from runtime.staging.containers.comparison_sort import KEY_WRAPPER, wrapped_comp
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
 from runtime.staging.containers.sequence_methods import method_of_sequence
-from runtime.staging.containers.text_join import joined
 from runtime.staging.python.enum_classes import member_of
 from runtime.staging.python.impure_builtins import check_draw, gives_anew, refusal_of
 from runtime.staging.python.item_takers import takes_items, taking_items
 from runtime.staging.python.numpy_classes import instead_of
 from runtime.staging.python.replaced_functions import replacement
+from runtime.staging.python.text_methods import MEMBERS, UNBOUND, function_of_text, method_of_text
 from runtime.staging.values.arenas import constructor
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.dict_presence import check_keys
@@ -102,15 +91,7 @@ _INSPECTING: Final = frozenset({
 _TYPES: Final = (str, bytes, bytearray, memoryview, int, float, complex, dict)
 """The types of `builtins` whose constructors or methods inspect their arguments."""
 _FILE: Final[Any] = io.IOBase.__base__
-_UNBOUND: Final = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
-_MEMBERS: Final = (*_UNBOUND, MethodWrapperType)
-_MAKE_TEXT: Final[dict[Any, Callable[..., Any]]] = {str: str_of, ascii: ascii_of, format: formatted, repr: repr_of}
 _TEXT_METHODS: Final = frozenset({"__repr__", "__str__", "__format__"})
-_PUT_TOGETHER: Final[dict[str, Callable[..., Any]]] = {
-    "__add__": operator.add, "__mod__": percent, "join": joined, "replace": replaced, "translate": translated,
-    "format": lambda text, *args, **keywords: format_map(text, args, keywords),
-    "format_map": lambda text, values: format_map(text, (), values)}
-"""Methods of `str` that build text."""
 _WRITE: Final = frozenset({"csv", "logging", "pprint", "reprlib", "warnings"})
 """Modules that write their arguments, or format them."""
 _SET_ITEMS: Final = frozenset({"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"})
@@ -251,7 +232,7 @@ nothing may call them in between."""
 
 def _inspects(fn: Any) -> bool:
     kind = type(fn)
-    if any(fn is each for each in _CALL) or (kind in _MEMBERS and fn.__name__ in _TEXT_METHODS) or (
+    if any(fn is each for each in _CALL) or (kind in MEMBERS and fn.__name__ in _TEXT_METHODS) or (
             kind is BuiltinFunctionType and fn.__name__ == "add_note"):
         return True
     if kind is FunctionType:
@@ -264,7 +245,7 @@ def _inspects(fn: Any) -> bool:
                 return fn in _INSPECTING
             return not _holds(owner.__name__)
         return _type_inspects(_class_of(owner))
-    if kind in _MEMBERS:
+    if kind in MEMBERS:
         return _type_inspects(fn.__objclass__)
     if kind is MethodType and type(fn.__func__) is not FunctionType:  # of a class compiled by Cython
         return _type_inspects(_class_of(fn.__self__))
@@ -296,7 +277,7 @@ def _type_inspects(cls: type) -> bool:
 
 def _guarded(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
     """The callable to use for a call of an unconverted callee. StagingError if it would inspect graph values."""
-    if type(fn) in _MEMBERS and fn.__name__ in _TEXT_METHODS:
+    if type(fn) in MEMBERS and fn.__name__ in _TEXT_METHODS:
         return _method_text(fn)
     inspects = _inspects(fn)
     if not (keys.are_uncertain or flags.lists_are_staged or inspects):
@@ -328,7 +309,7 @@ def _of_containers(fn: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
             return lambda items: unview(view_of(items).copy())
         if _is_of_lists(fn):
             return lambda *args: _on_views(fn, args)
-    if type(fn) in _MEMBERS and issubclass(fn.__objclass__, dict) and args and isinstance(args[0], dict):
+    if type(fn) in MEMBERS and issubclass(fn.__objclass__, dict) and args and isinstance(args[0], dict):
         return _method_of_dict(fn, args[0])
     return None
 
@@ -352,7 +333,7 @@ def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Cal
     if found is not None:
         return found
     _refuse_action(fn, args, keywords)
-    found = _text_function(fn, args, keywords) or _method_of_text(fn, args, keywords)
+    found = function_of_text(fn, args, keywords) or method_of_text(fn, args, keywords)
     if found is not None:
         return found
     if not (fn in (int, float) and len(args) == 1):
@@ -377,29 +358,6 @@ def _refuse_action(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> 
         raise staging_error(
             f"staged code calls {_name(fn)!r}: that would happen once, while the code is traced, and not each time it"
             " runs", f"Call it outside of staged loops and branches; or {_LATER.format(_name(fn))}")
-
-
-def _text_function(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any] | None:
-    """The replacement of `str`, `repr`, `ascii` or `format`; None for others."""
-    if type(fn) in (BuiltinFunctionType, type) and fn in _MAKE_TEXT and not keywords and (
-            len(args) == 1 or (fn is format and len(args) == 2)):
-        return _MAKE_TEXT[fn]
-    return None
-
-
-def _method_of_text(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any] | None:
-    """The replacement of a `str` method that builds text; StagingError for other methods of run-time text."""
-    is_unbound = type(fn) in _UNBOUND
-    owner = fn.__objclass__ if type(fn) in _MEMBERS else type(fn.__self__) if type(fn) is BuiltinFunctionType else None
-    if owner is not str:
-        return None
-    receiver = args[0] if is_unbound and args else getattr(fn, "__self__", None)
-    if isinstance(receiver, Text) and fn.__name__ not in ("__add__", "join"):
-        receiver.refuse()
-    made = _PUT_TOGETHER.get(fn.__name__)
-    if made is None or not isinstance(receiver, (str, Text)) or only_atoms((*args, *keywords.values())):
-        return None
-    return made if is_unbound else functools.partial(made, receiver)
 
 
 def _on_views(fn: Any, args: tuple[Any, ...]) -> Any:
@@ -438,7 +396,7 @@ def _acts(fn: Any) -> bool:
 
 def _called(value: Any) -> Any:
     """An argument in the form needed by a callee that calls it."""
-    return operators.call(value) if type(value) in (*_MEMBERS, BuiltinFunctionType, type) else value
+    return operators.call(value) if type(value) in (*MEMBERS, BuiltinFunctionType, type) else value
 
 
 def _method_of_dict(fn: Any, mapping: dict[Any, Any]) -> Callable[..., Any]:
@@ -449,7 +407,7 @@ def _method_of_dict(fn: Any, mapping: dict[Any, Any]) -> Callable[..., Any]:
 
 def _method_text(fn: Any) -> Callable[..., Any]:
     """`__str__`, `__repr__` or `__format__` of a class written in C, as in `super().__repr__`."""
-    if type(fn) not in _UNBOUND:
+    if type(fn) not in UNBOUND:
         return functools.partial(method_text, getattr(fn.__objclass__, fn.__name__), fn.__self__)
     return functools.partial(method_text, fn)
 
@@ -569,7 +527,7 @@ def _root(fn: Any) -> str:
 def _module(fn: Any) -> str:
     if type(fn) is FunctionType:  # `functools.wraps` may have assigned another `__module__`
         return str(fn.__globals__.get("__name__"))
-    if type(fn) in _MEMBERS:
+    if type(fn) in MEMBERS:
         return str(fn.__objclass__.__module__)
     owner = getattr(fn, "__self__", None)
     if isinstance(owner, ModuleType):

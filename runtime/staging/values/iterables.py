@@ -316,7 +316,7 @@ def as_iterable(x: Any) -> Iterable_ | None:
         return found
     if not hasattr(type(x), "__contents__"):
         x = view_of(x)
-    if isinstance(x, Staged):
+    if isinstance(x, (Staged, Text)):
         return x.__iterable__()
     if not isinstance(x, Tensor) and hasattr(type(x), "__tensor__"):
         x = convert_to_tensor(x)

