@@ -135,20 +135,29 @@ _RULES: Final[dict[str, Callable[..., Interval | None]]] = {
 
 def surely_fits(node: Node) -> bool:
     """Whether the result of an op on Python ints certainly fits 64 bits, judging by the operands alone."""
-    found = exact(node.op.name, *map(_seen, node.operands))
+    known: dict[tuple[Value, int], Interval] = {}
+    found = exact(node.op.name, *[_seen(value, 4, known) for value in node.operands])
     return found is not None and within(found, INT64)
 
 
-def _seen(value: Value, depth: int = 4) -> Interval:
+def _seen(value: Value, depth: int, known: dict[tuple[Value, int], Interval]) -> Interval:
+    """The bounds of a value, judging by the ops that it comes from, up to that depth. `known`: those found so far, as
+    there are many ways to an operand of an op such as `stack`."""
+    if (value, depth) not in known:
+        known[value, depth] = _found(value, depth, known)
+    return known[value, depth]
+
+
+def _found(value: Value, depth: int, known: dict[tuple[Value, int], Interval]) -> Interval:
     constant, node = value.constant, value.node
     if constant is not None and constant.size and constant.dtype.kind in "iub":
         return int(constant.min()), int(constant.max())
     if node is not None and node.op.name in _SIZES:
         return _SIZE
     if node is not None and depth and node.op.name == "cast" and _is_int(node.inputs[0]):
-        return _seen(node.inputs[0], depth - 1)
+        return _seen(node.inputs[0], depth - 1, known)
     if node is not None and depth and _is_int(value) and all(map(_is_int, node.operands)):
-        found = exact(node.op.name, *[_seen(v, depth - 1) for v in node.operands])
+        found = exact(node.op.name, *[_seen(operand, depth - 1, known) for operand in node.operands])
         if found is not None and within(found, INT64):
             return found
     return INT64 if _is_int(value) and value.type.weak else _all(value)  # type: ignore[union-attr]

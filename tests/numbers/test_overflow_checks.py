@@ -417,6 +417,22 @@ def test_bounds_hold_all_results(op: str) -> None:
             assert found is None or all(found[0] <= r <= found[1] for r in results), (x, y, found)
 
 
+def test_each_operand_is_bounded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though there are many ways from a result to it: here 20 ** 4."""
+    bounded = []
+    found = integer_ranges._found
+    monkeypatch.setattr(integer_ranges, "_found", lambda value, *rest: bounded.append(value) or found(value, *rest))
+
+    def stacked(n):
+        k = int(n) % 4
+        for _ in range(4):
+            k = rt.stack([k] * 20)
+        return k + 1
+
+    assert rt.function(stacked).get_concrete_function(rt.TensorSpec([], rt.int32)).graph.errors
+    assert 0 < len(bounded) < 200
+
+
 def test_whether_it_fits() -> None:
     rng = np.random.default_rng(5)
     edges = [0, 1, -1, 2, 3037000499, 3037000500, -3037000500, 2**31, 2**62, 2**62 - 1, -2**62, EDGE - 1, -EDGE]

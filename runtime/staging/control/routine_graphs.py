@@ -49,7 +49,7 @@ def caught_here() -> Errors:
 def refuse_caught(name: str, graph: Graph, kinds: Errors) -> None:
     """StagingError if the graph of a routine that changes lists, arrays or objects may raise an error that is caught:
     their state at the error is known only inside the routine."""
-    if any(may_catch(kind, error) for error in graph.errors for kind in kinds):
+    if kinds and any(may_catch(kind, error) for error in graph.errors for kind in kinds):
         raise staging_error(
             f"{name!r}, which calls itself where a tensor decides, changes lists, arrays or objects, and may raise what"
             " a `try` around this call catches: the graph does not know what they are then",
