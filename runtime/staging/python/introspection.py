@@ -21,6 +21,7 @@ from runtime.core.variable_bindings import Placeholder
 from runtime.numpy.array_choices import JoinedArray, SelectedArray
 from runtime.numpy.array_objects import StagedArray
 from runtime.ops.effects import raise_unless
+from runtime.ops.logic import where
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.row_table import ChosenRow, Row
 from runtime.staging.python.attribute_names import get_by_text, set_by_text
@@ -350,8 +351,18 @@ def _dict(*values: Any, **keywords: Any) -> Any:
     return made
 
 
+def _number(value: Any, number: Callable[[Any], Any], of_none: int) -> Any:
+    """The number of a value that may be None."""
+    content, there = without_none(value)
+    return number(content) if there is True else where(there, number(content), of_none)
+
+
 def _id(value: Any, /) -> Any:
     """`id(value)`: of an object by reference, a number of its own."""
+    return _number(value, _id_of, builtins.id(None))
+
+
+def _id_of(value: Any) -> Any:
     if isinstance(value, Reference):
         return number_of(value)
     if is_reference(value):
@@ -365,6 +376,10 @@ def _id(value: Any, /) -> Any:
 
 def _hash(value: Any, /) -> Any:
     """`hash(value)`: of an object by reference whose class compares by identity, a number of its own."""
+    return _number(value, _hash_of, builtins.hash(None))
+
+
+def _hash_of(value: Any) -> Any:
     if is_hashable_reference(value):
         return number_of(value)
     check_identity(value)

@@ -9,6 +9,7 @@ from typing import Any
 
 from runtime.core import pytree
 from runtime.core.errors import StagingError, UnimplementedError
+from runtime.core.object_mode import want_references
 from runtime.core.op import CAST
 from runtime.core.positions import staging_error
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
@@ -241,6 +242,7 @@ def key_to_set(key: Any) -> Any:
 
 def refused_key(key: Any, what: str) -> StagingError:
     """The error for a new key, or an item of a set, that cannot be one beside the others."""
+    want_references()
     return staging_error(
         f"{what} that changes in staged code is of another kind here than the others: all are numbers of one type, or"
         " text, or objects, or members of Enums (of one, if these are numbers or text), functions and classes, or"

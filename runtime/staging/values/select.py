@@ -37,6 +37,7 @@ from runtime.ops.logic import equal, less, where
 from runtime.staging.values.enum_members import NumberMember, is_member, number_methods, numbers_of
 from runtime.staging.values.iterables import flags, indexable
 from runtime.staging.values.optional import Maybe, Presence, attach
+from runtime.staging.values.references import Reference
 from runtime.staging.values.strings import text_at
 from runtime.staging.values.trials import refuse_choice, trials
 from runtime.staging.values.truthiness import truth
@@ -153,6 +154,11 @@ def _choose_object(values: Sequence[Any], at: Any) -> Any:
         objects = _objects(*values)
         numbers = {id(x): number for number, x in enumerate(objects)}
         return choose(objects, choose([_place(value, numbers) for value in values], at))
+    if isinstance(first := values[0], Reference) and all(
+            isinstance(value, Reference) and value.__arena__ is first.__arena__ for value in values):
+        place = choose([value.__place__ for value in values], at)
+        return first.__rebuild__([place]) if len({*map(type, values)}) > 1 else first.__arena__.reference(
+            type(first), place)
     found = OPERATIONS.choose_container(values, at)
     found = SELECTION.of_items(values, at, True) if found is None else found
     if found is None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import runtime as rt
-from tests.plain_values import check_shown, executors
+from tests.plain_values import check_shown, executors, shown
 
 
 class Cell:
@@ -297,3 +297,82 @@ class Endless:
 def test_methods_that_call_each_other_without_end() -> None:
     with pytest.raises(RecursionError, match="calls itself too often"):
         rt.function(lambda n: Endless().one(n))(rt.constant(2))
+
+
+class Vertex:
+    def __init__(self, value: int) -> None:
+        self.left = self.right = self.next = None
+        self.value = value
+        self.seen = False
+
+
+def vertices(count: int, tags: bool = False) -> list[Any]:
+    """Vertices from before a call, linked in cycles; with lists, they cannot be by reference."""
+    found = [Vertex(i) for i in range(count)]
+    for i, vertex in enumerate(found):
+        vertex.left, vertex.right = found[2 * i % count], found[(2 * i + 1) % count]
+        vertex.next = found[i + 1] if i % 7 and i + 1 < count else None
+        if tags:
+            vertex.tags = [i]
+    return found
+
+
+def visit(node):
+    if node is None or node.seen:
+        return 0
+    node.seen = True
+    return node.value + visit(node.left) + visit(node.right) + visit(node.next)
+
+
+def visited_from(nodes, k):
+    return visit(nodes[k]), [node.seen for node in nodes]
+
+
+def visited_set(nodes, k):
+    seen = set()
+
+    def go(node):
+        if node is None or node in seen or node.value > 3 * k:
+            return 0
+        seen.add(node)
+        return node.value + go(node.left) + go(node.right) + go(node.next)
+    return go(nodes[0]) + 100 * go(nodes[k]), len(seen)
+
+
+def visited_ids(nodes, k):
+    seen, none_seen = set(), set()
+
+    def go(node):
+        if id(node) in seen:
+            return 0
+        if node is None:
+            none_seen.add(id(node))
+            none_seen.add(hash(node))
+            return 0
+        seen.add(id(node))
+        return node.value + go(node.left) + go(node.right) + go(node.next)
+    return go(nodes[k]), len(seen), len(none_seen), id(None) in none_seen, hash(None) in none_seen
+
+
+@executors
+@pytest.mark.parametrize("visited", [visited_from, visited_set, visited_ids])
+@pytest.mark.parametrize("tags", [False, True])
+def test_depth_first_search_over_objects_from_before_the_call(executor: str, visited: Any, tags: bool) -> None:
+    for k in (0, 5):
+        nodes = vertices(24, tags)
+        if tags and visited is not visited_from:
+            with pytest.raises(rt.errors.StagingError, match="an item of a set|so is its `id`"):
+                rt.function(lambda k: visited(nodes, k), executor=executor)(rt.constant(k))
+            continue
+        found = rt.function(lambda k: visited(nodes, k), executor=executor)(rt.constant(k))
+        assert shown(found) == shown(visited(vertices(24), k))
+
+
+def test_the_number_of_objects_by_reference_does_not_matter_where_one_of_them_is_used() -> None:
+    def nodes_of_visit(count: int) -> int:
+        nodes = vertices(count)
+        traced = rt.function(lambda k: visit(nodes[k])).get_concrete_function(rt.TensorSpec([], rt.int32))
+        (call,) = [node for node in traced.graph.walk() if node.op.name == "call"]
+        return len([*call.params["function"].graph.walk()])
+
+    assert nodes_of_visit(12) == nodes_of_visit(24)
