@@ -307,6 +307,8 @@ def _listing(fn: Callable[..., Any]) -> Callable[..., Any]:
                 if fn is not builtins.vars:
                     raise unknown(value, "so are all of its attributes together")
                 return _vars(value)
+            if isinstance(value, Reference) and fn is builtins.dir and type(value).__dir__ is object.__dir__:
+                return sorted({*builtins.dir(value.__stands_for__), *value.__attributes__})
         return fn(*[known(value, "for its attributes") for value in values])
 
     return listing

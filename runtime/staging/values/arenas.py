@@ -32,6 +32,7 @@ from runtime.staging.values.references import (
     Reference,
     References,
     other_attributes,
+    without_text,
 )
 from runtime.staging.values.truthiness import truth
 
@@ -134,6 +135,8 @@ def reference_class(arena: Arena, cls: type, attributes: Sequence[str]) -> Any:
         "__dict__": property(lambda x: MappingProxyType(Attributes(x))),  # `vars` does not set them
         **{name: Attribute(name) for name in attributes}}
     namespace["__truth__"] = truth_of(cls)
+    if all(getattr(cls, name) is getattr(object, name) for name in ("__repr__", "__str__")):
+        namespace["__text__"] = without_text
     if getattr(cls, "__eq__", None) is object.__eq__:
         namespace |= IDENTITY
     elif getattr(cls, "__hash__", None) is None:

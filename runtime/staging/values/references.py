@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn, TypeGuard
 from autograph.backend import operators
 from runtime.core.op import CAST
 from runtime.core.positions import staging_error
-from runtime.core.text import Text
+from runtime.core.text import ITEM, Text
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import TensorType, int64
 from runtime.ops.logic import equal, logical_not
@@ -17,7 +17,8 @@ from runtime.staging.values.element_layout import LeafLayout
 
 __all__ = [
     "IDENTITY", "Attribute", "Attributes", "Reference", "References", "is_frozen",
-    "is_hashable_reference", "number_of", "number_of_place", "other_attributes", "same_reference", "selected"]
+    "is_hashable_reference", "number_of", "number_of_place", "other_attributes", "same_reference", "selected",
+    "without_text"]
 
 
 class Reference:
@@ -123,6 +124,14 @@ class Attribute:
 
     def __set__(self, x: Any, value: Any) -> None:
         x.__arena__.write(x.__place__, self.name, value)
+
+
+def without_text(self: Reference, spec: str) -> str:
+    """The text of an object whose class does not define it: Python's has an address, as only messages of errors may."""
+    if spec == ITEM:
+        return object.__repr__(self)
+    raise staging_error(f"the text of a {self.__arena__.name} is asked for, which staged code refers to by several"
+                        " names", "Give its class a method `__repr__` or `__str__`.")
 
 
 def _equals(self: Reference, other: object) -> Any:
