@@ -293,9 +293,10 @@ class PriorState:
             raise NeedsAttributes(places, before=[UNBOUND] * len(places))  # so that they are inputs immediately
 
     def _need_argument(self, container: Any) -> None:
-        """NeedsAttributes for the places that hold a container, if these can become arguments."""
+        """NeedsAttributes for the places that hold a container, if these can become arguments, and are not."""
+        state = self.call.attributes
         places = [place for place, _ in self._visible.holders_of({id(container)}) if can_be_state(
-            *place[1:], self.existed)]
+            *place[1:], self.existed) and (state is None or not is_in(state.keys, *place[1:]))]
         if places and self.call.finds_attributes:
             raise NeedsAttributes(places, before=[UNBOUND] * len(places))
 

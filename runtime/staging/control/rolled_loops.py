@@ -55,7 +55,7 @@ FEWEST: Final = 9
 HEAVY_OPS: Final = 300
 FEW_OPS: Final = 100
 """A loop whose unrolling traces no more ops than this is unrolled."""
-MANY_OPS: Final = 5_000
+MANY_OPS: Final = 1_000
 """If unrolling traces more ops than this, growing lists and changing shapes do not prevent rolling."""
 LONG: Final = 16
 """A loop over a list is rolled if it has more items than this."""

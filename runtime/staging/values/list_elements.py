@@ -102,7 +102,7 @@ def have_other_names(items: Sequence[Any], with_elements: bool) -> bool:
     found = containers_in(items) if bodies_open() else {}
     if any(not e.is_taken for value in found.values() for e in elements_with(value)):
         return with_elements
-    return bool(found) and max(references(found.values()).values()) > 1
+    return max(references(found.values()).values(), default=0) > 1
 
 
 def record_places(owner: list[Any], items: Sequence[Any]) -> None:

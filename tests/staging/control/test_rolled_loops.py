@@ -912,6 +912,52 @@ def test_an_error_of_the_program_is_the_same_as_unrolled() -> None:
         f(rt.ones([2, 3]))
 
 
+class Board:
+    """A grid whose steps make a new one, by appending rows, and by a comprehension."""
+
+    def __init__(self, rows: list[list[int]]) -> None:
+        self.rows, self.size = rows, len(rows)
+
+    def near(self, r: int, c: int) -> Any:
+        count = 0
+        for dr in (-1, 0, 1):
+            for dc in (-1, 0, 1):
+                if dr != 0 or dc != 0:
+                    count += self.rows[(r + dr) % self.size][(c + dc) % self.size]
+        return count
+
+    def appended(self) -> None:
+        new = []
+        for r in range(self.size):
+            row = []
+            for c in range(self.size):
+                near = self.near(r, c)
+                row.append(1 if near == 3 or (near == 2 and self.rows[r][c] == 1) else 0)
+            new.append(row)
+        self.rows = new
+
+    def comprehended(self) -> None:
+        self.rows = [[1 if (near := self.near(r, c)) == 3 or (near == 2 and self.rows[r][c] == 1) else 0
+                      for c in range(self.size)] for r in range(self.size)]
+
+
+@pytest.mark.parametrize("step", [Board.appended, Board.comprehended])
+def test_a_list_that_grows_by_many_rows(step: Any) -> None:
+    """Its loops are ones of the graph, whose size does not depend on the number of rows."""
+    first = [[(r * r + 3 * c) % 5 % 2 for c in range(18)] for r in range(18)]
+
+    def board(n: Any) -> Any:
+        found = Board([row[:] for row in first])
+        for _ in range(n):
+            step(found)
+        return sum([sum(row) for row in found.rows])
+
+    traced = rt.function(board)
+    assert [int(traced(rt.constant(n))) for n in (0, 1, 5)] == [board(n) for n in (0, 1, 5)]
+    (concrete,) = traced.concrete_functions
+    assert len([*concrete.graph.walk()]) < 900
+
+
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 def test_a_dict_that_gets_its_keys_in_a_long_loop(executor: str) -> None:
     """Only the unrolled loop knows them."""
