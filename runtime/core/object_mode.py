@@ -8,8 +8,8 @@ were the cause, also with those that are elements of others (`runtime.staging.va
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, Protocol
 
 from autograph.backend import Reach, meet_all, of_trace
@@ -20,8 +20,8 @@ from runtime.core.memos import memos
 __all__ = [
     "Arena", "Classes", "ContainerArenas", "Key", "Name", "NeedsAdoption", "NeedsArgument", "NeedsOneArena",
     "NeedsReferences", "NeedsReferencesIn", "arenas_of_objects", "by_reference", "container_arenas", "known_at_end",
-    "lists_of_arenas", "name_of", "note_known", "note_made", "note_outside", "reached_by_call", "want_adoption",
-    "want_references"]
+    "lists_of_arenas", "name_of", "note_known", "note_made", "note_outside", "reached_by_call", "storing",
+    "want_adoption", "want_references"]
 
 
 Name = tuple[str, str]
@@ -198,6 +198,19 @@ def note_made(cls: type, attributes: Iterable[str]) -> Any:
 def container_arenas() -> Any:
     """The arenas of the lists and dicts of the function that is traced; None if it has them by value."""
     return None if _trace.mode is None else _trace.mode.containers
+
+
+@contextmanager
+def storing(attribute: str) -> Iterator[None]:
+    """Store the value of an attribute of a new object."""
+    arenas = container_arenas()
+    if arenas is not None:
+        arenas.attribute = f".{attribute}"
+    try:
+        yield
+    finally:
+        if arenas is not None:
+            arenas.attribute = ""
 
 
 def lists_of_arenas() -> list[list[Any]]:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from autograph.backend import consists_of_attributes, fields_in, operators, references, refill
-from runtime.core.object_mode import note_made
+from runtime.core.object_mode import note_made, storing
 from runtime.core.positions import staging_error
 from runtime.core.trace import convert_to_tensor
 from runtime.staging.values.element_classes import arenas_in
@@ -85,10 +85,11 @@ class Arena:
             value = made if value is x and x is not None else value
             if type(value) is list and not value:
                 refill(value, empty_row())
-            if values:
-                view_of(values).append(value)
-            else:
-                refill(values, list_of(value))
+            with storing(name):
+                if values:
+                    view_of(values).append(value)
+                else:
+                    refill(values, list_of(value))
         return made
 
     @property

@@ -156,6 +156,8 @@ class ContainerArenas:
         self.found: dict[Key, ContainerArena] = {}
         self.depth = 0
         """In how many containers that become ones by reference the current one is an element."""
+        self.attribute = ""
+        """The attribute of a new object whose value is being stored: those of one object are made in one line."""
 
     def first(self, key: Key) -> Key:
         """The key that stands for those of its arena."""
@@ -334,7 +336,8 @@ def layout_of_container(x: Any, like: Any = None) -> References | None:
 def _key_here(depth: int) -> Key:
     """The key of containers that become elements in this line, at a depth in others."""
     place = user_position()
-    return "line", "" if place is None else f"{place.filename}:{place.lineno}", depth
+    attribute = container_arenas().attribute
+    return "line", "" if place is None else f"{place.filename}:{place.lineno}{attribute}", depth
 
 
 def make_references(names: Sequence[str], read: Callable[[], Sequence[Any]], *bodies: Any) -> None:

@@ -40,6 +40,33 @@ def records(n: Any) -> Any:
     return people, old, best
 
 
+class Grid:
+    """Its attributes are lists of several structures, which one line makes by reference."""
+
+    def __init__(self) -> None:
+        self.rows = [[0, 1, 0], [1, 1, 1], [0, 0, 0]]
+        self.shapes = {"a": [(0, 0), (0, 1)], "b": [(1, 0)]}
+        self.names = ["a", "b"]
+
+    def place(self, name: str, r: Any) -> Any:
+        for dr, dc in self.shapes[name]:
+            self.rows[r + dr][dc] = 1
+        kept = [row for row in self.rows if not all(row)]
+        while len(kept) < 3:
+            kept.insert(0, [0, 0, 0])
+        self.rows = kept
+
+
+def grid(n: Any) -> Any:
+    found = Grid()
+    for i in range(n):
+        if found.rows[i % 2][0] == 0:
+            found.place(found.names[i % 2], i % 2)
+        else:
+            found.rows[0][2] = i
+    return found.rows
+
+
 def queue(n: Any) -> Any:
     todo, done = [[0]], []
     for i in range(n):
@@ -125,7 +152,8 @@ def caught(n: Any) -> Any:
 
 CALLS: list[tuple[Any, list[tuple[Any, ...]]]] = [
     (merged_groups, [([[0, 1], [2, 3], [1, 3], [4, 0]], 6), ([[0, 1], [1, 0], [2, 1], [3, 2]], 4)]),
-    (records, [(5,), (3,)]), (queue, [(4,), (5,)]), (graph, [(5,), (4,)]), (buckets, [([5, 3, 8, 1, 2], 3)]),
+    (records, [(5,), (3,)]), (grid, [(4,), (7,)]), (queue, [(4,), (5,)]),
+    (graph, [(5,), (4,)]), (buckets, [([5, 3, 8, 1, 2], 3)]),
     (matrix, [(3,), (4,)]), (one_row, [(2,), (3,)]), (frames, [(3,), (5,)]), (caught, [(4,), (5,)])]
 
 
