@@ -348,3 +348,21 @@ def test_classes_that_define_equality_are_no_keys() -> None:
 
     with pytest.raises(TypeError, match="unhashable type: 'Unhashable'"):
         f(rt.constant(4))
+
+
+class Marked:
+    pass
+
+
+@executors
+def test_the_id_of_an_object_that_may_be_none(executor: str) -> None:
+    one, other = Marked(), Marked()
+
+    def ids(k):
+        x = one if k > 0 else None
+        return (id(x) == id(one), id(x) == id(None), id(x) == id(other), hash(x) == hash(one), hash(x) == hash(None),
+                id(x) in {id(one), id(other)})
+
+    traced = rt.function(ids, executor=executor)
+    for k in (1, 0):
+        assert [bool(found) for found in traced(rt.constant(k))] == [*ids(k)]
