@@ -20,8 +20,8 @@ from runtime.core.positions import Position
 __all__ = [
     "NeedsArrayObjects", "NeedsNumbers", "NeedsRecords", "NeedsSets", "TraceAgain", "are_objects", "existed_before",
     "has_arrays",
-    "is_seeded", "lists_hold_arrays", "lists_share_arrays", "live_objects", "may_be_array",
-    "need_objects", "note_array", "note_copy", "note_draw", "note_end", "note_object", "note_put",
+    "is_seeded", "lists_hold_arrays", "lists_share_arrays", "live_objects", "may_be_0d_array", "may_be_array",
+    "need_objects", "note_0d", "note_array", "note_copy", "note_draw", "note_end", "note_object", "note_put",
     "note_seeded",
     "note_undone", "object_for", "return_place", "sets_are_staged", "times_undone", "tracing_objects", "want_objects",
     "want_record", "want_sets",
@@ -79,11 +79,12 @@ class tracing_objects(AbstractContextManager["tracing_objects"]):
     sources     the pre-existing arrays that the trace can find
     captured    by id, the arrays that the trace has as objects
     has_arrays  whether some tensors of the trace are arrays in Python
+    has_0d      whether some scalars of the trace are arrays in Python, of rank 0, which `+=` changes
     references  weak references to the objects of the trace
     """
 
-    def __init__(self, objects: bool, has_arrays: bool = False) -> None:
-        self.objects, self.has_arrays = objects, has_arrays
+    def __init__(self, objects: bool, has_arrays: bool = False, has_0d: bool = False) -> None:
+        self.objects, self.has_arrays, self.has_0d = objects, has_arrays, has_0d
         self.returned_at: Callable[[], Position | None] = lambda: None
         """Returns where the traced function has returned."""
         self.lists_hold_arrays = self.lists_share_arrays = False
@@ -156,6 +157,17 @@ def note_array() -> None:
 def may_be_array() -> bool:
     """Whether a tensor of the trace may be an array in Python."""
     return _trace.mode is not None and _trace.mode.has_arrays
+
+
+def note_0d() -> None:
+    """Record that a scalar of the trace is an array in Python, and no scalar of NumPy's."""
+    if _trace.mode is not None:
+        _trace.mode.has_0d = True
+
+
+def may_be_0d_array() -> bool:
+    """Whether a scalar of the trace that was made from arrays may be an array in Python."""
+    return _trace.mode is not None and _trace.mode.has_0d
 
 
 def has_arrays() -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from autograph.backend import has_backend, of_trace
 from runtime.core import caller_bytecode as asked
 from runtime.core.array_methods import ArrayMethods, is_tensor_with_axes
-from runtime.core.array_mode import may_be_array, writes_tensor
+from runtime.core.array_mode import may_be_0d_array, may_be_array, writes_tensor
 from runtime.core.array_table import array_table
 from runtime.core.config import settings
 from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError
@@ -129,7 +129,7 @@ def _unary(name: str) -> Callable[[Tensor], Tensor]:
 
 def _in_place(self: GraphTensor, other: Any) -> Any:
     """`x += y` and the like: Python falls back to `x + y`, unless an array would have to change in place."""
-    if self.type.shape:
+    if self.type.shape or (self.type.of_arrays and may_be_0d_array()):
         writes_tensor()
     return NotImplemented
 

@@ -497,7 +497,7 @@ class Function(Called, Inspected):
         objects = self._forms.objects or any(getattr(x, "is_object", False) for x in call.passed)
         all_captured = list(self._forms.captured)
         paths = self._signature.input_names(call, as_paths=True)
-        mode = tracing_objects(objects, bool(call.arrays))
+        mode = tracing_objects(objects, bool(call.arrays), any(not call.passed[i].ndim for i, *_ in call.arrays))
         with mode:
             arrays = ArrayArguments(graph, inputs, paths, call.arrays if objects else (), all_captured, call.passed)
         inputs, mode.captured, mode.has_written = arrays.inputs, arrays.captured, arrays.written_in

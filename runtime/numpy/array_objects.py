@@ -116,7 +116,8 @@ class StagedArray(GraphTensor):
         part = get_elements(self.__tensor__(), index)
         if not is_basic(index):
             return ArrayCell(part, layout=self._layout_at(given)) if part.ndim else part
-        return ArrayView(self, index, part) if part.ndim or Ellipsis in entries_of(index) else part
+        return ArrayView(self, index, part) if part.ndim or any(
+            each is Ellipsis for each in entries_of(index)) else part
 
     def __setitem__(self, index: Any, value: Any) -> None:  # type: ignore[override]
         index = plain_index(index)

@@ -78,15 +78,20 @@ def made_of(result: Any, operands: Iterable[Any], is_usual: bool = True) -> Any:
         if not are_objects():
             note_array()
             return result
-    return new_array(result, operands, is_usual)
+    return _adapting(as_object(result, operands, is_usual))
 
 
 def new_array(result: Any, operands: Iterable[Any] = (), is_usual: bool = True) -> Any:
-    """`as_object` for the new result of a function; its dtype adapts to that of a tensor."""
-    result = as_object(result, operands, is_usual)
-    if type(result) is ArrayCell and result.value.node is not None:
-        mark_as_array(result)
-    return result
+    """`as_object` for the new result of a function that returns an array, never a scalar; its dtype adapts to that of
+    a tensor."""
+    made = as_object(result, operands, is_usual)
+    return _adapting(ArrayCell(made) if type(made) is GraphTensor else made)
+
+
+def _adapting(made: Any) -> Any:
+    if type(made) is ArrayCell and made.value.node is not None:
+        mark_as_array(made)
+    return made
 
 
 OPERATIONS.define(as_object=as_object)

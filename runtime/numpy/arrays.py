@@ -9,7 +9,7 @@ import numpy as np
 from autograph.backend import has_staged_items
 from runtime.core import pytree
 from runtime.core.agreed_operands import agreed
-from runtime.core.array_mode import need_objects
+from runtime.core.array_mode import need_objects, note_0d
 from runtime.core.array_promotion import OF_64_BITS, is_of_arrays, mark_as_array
 from runtime.core.constant_arrays import is_numpy_value
 from runtime.core.errors import StagingError
@@ -177,7 +177,16 @@ def smaller(x: Any, y: Any) -> Any:
 def reshape(a: Any, shape: Any, order: str = "C") -> Tensor:
     _check_order(a, order)
     sizes = sizes_of(shape)
-    return transpose(shapes.reshape(transpose(a), sizes[::-1])) if order == "F" else shapes.reshape(a, sizes)
+    if order == "F":
+        return transpose(shapes.reshape(transpose(a), sizes[::-1]))
+    return _noted(shapes.reshape(a, sizes))
+
+
+def _noted(x: Tensor) -> Tensor:
+    """`x`, noted as an array if it has no axes: NumPy gives no scalar there."""
+    if not x.ndim:
+        note_0d()
+    return x
 
 
 def ravel(a: Any, order: str = "C") -> Tensor:
@@ -228,7 +237,7 @@ def expand_dims(a: Any, axis: Any) -> Tensor:
 
 
 def squeeze(a: Any, axis: Any = None) -> Tensor:
-    return shapes.squeeze(a, axis)
+    return _noted(shapes.squeeze(a, axis))
 
 
 def broadcast_to(array: Any, shape: Any) -> Tensor:

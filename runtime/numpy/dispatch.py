@@ -19,7 +19,7 @@ import numpy as np
 from autograph.backend import has_staged_items
 from runtime.core import pytree
 from runtime.core.array_methods import ArrayMethods
-from runtime.core.array_mode import existed_before, want_objects
+from runtime.core.array_mode import are_objects, existed_before, may_be_0d_array, want_objects
 from runtime.core.array_promotion import is_of_arrays, mark_as_array
 from runtime.core.constant_arrays import is_numpy_value
 from runtime.core.errors import StagingError, UnimplementedError, locate
@@ -120,9 +120,10 @@ def _is_operand(x: Any, name: str, is_left: bool) -> bool:
 def _returns_argument(function: Any, x: Any, dtype: Any = None, order: Any = None, **kwargs: Any) -> bool:
     """Whether `np.asarray(x)` and its like return `x`, an array of the graph, itself."""
     is_array = isinstance(x, StagedArray) or (type(x) is GraphTensor and is_of_arrays(x.type))
+    is_scalar = is_array and not (x.ndim or x.is_object) and (are_objects() or not may_be_0d_array())
     copies = kwargs.get("copy", function is np.array)
     return bool(
-        is_array and x.ndim and not copies and order in (None, "A", "C", "F", "K")
+        is_array and not is_scalar and not copies and order in (None, "A", "C", "F", "K")
         and kwargs.keys() <= {"copy", "device", "subok"}
         and (dtype is None or arrays.numpy_dtype(dtype) is x.dtype))
 
@@ -256,8 +257,10 @@ def _array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mappi
             result = logic.where(others["where"], result, out.__tensor__())
         return put_result(result, out)
     if out is not None and any(isinstance(x, GraphTensor) for x in (*inputs, out)):
-        error = StagingError(f"numpy.{ufunc.__name__} is to put its result into {_described(out)}, which is not known"
-                             " before the graph runs", remedy="Make that array in the function, or use the result.")
+        error = StagingError(
+            f"numpy.{ufunc.__name__} is to put its result into {_described(out)}, which is not known before the graph"
+            " runs", remedy="Use the result, as y = y + x does in place of y += x; or make that array in the function,"
+            " with axes.")
         locate(error, user_position())
         raise want_objects(error)
     return made_of(_of_arrays(_ufunc_on_tensors(ufunc, method, inputs, kwargs), inputs), inputs)
@@ -280,7 +283,9 @@ def _read(value: Any) -> Any:
 
 
 def _described(out: Any) -> str:
-    return "a tensor, which does not change," if isinstance(out, GraphTensor) else "a NumPy array from outside"
+    if isinstance(out, GraphTensor):
+        return "a tensor, which does not change,"
+    return "a NumPy array from outside" if existed_before(out) else "a NumPy array without axes"
 
 
 def _ufunc_on_tensors(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

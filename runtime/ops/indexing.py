@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from runtime.core.array_mode import note_0d
 from runtime.core.errors import (
     DTypeError,
     IndexOutOfRangeError,
@@ -245,6 +246,8 @@ class _Index:
                 if sum(other is Ellipsis for other in entries) > 1:
                     raise IndexOutOfRangeError("an index has at most one ellipsis (`...`)")
                 used = sum(_axes_used(other) for other in entries)
+                if used == x.ndim:
+                    note_0d()  # with `...` NumPy gives an array, not a scalar
                 spec += [_FULL] * (x.ndim - used)
             elif _rank(e) == 0:
                 spec.append(self._scalar(e))
