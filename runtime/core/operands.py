@@ -4,6 +4,9 @@ from __future__ import annotations
 from types import WrapperDescriptorType
 from typing import Any, Final
 
+import numpy as np
+
+from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located
 from runtime.core.types import TensorType
 
@@ -24,7 +27,10 @@ _METHODS: Final = {
 def other_operand(operation: str, tensor: Any, other: Any, reflected: bool = False) -> Any:
     """The result of `tensor + other` and the like if a tensor does not accept `other`: that of the other object's
     method. TypeError if it has none or the method declines. `reflected`: for `other + tensor`, where Python has called
-    that method already. `==`, `!=`, which compare identities, and `"text" * tensor` are left to Python."""
+    that method already. `==` and `!=` of tensors, which compare identities, and `"text" * tensor` are left to
+    Python."""
+    if operation in _EQUALITY and tensor.ndim and (getattr(tensor, "is_object", False) or tensor.type.of_arrays):
+        return _compared_elements(operation, tensor, other)
     if operation not in _METHODS or (operation == "multiply" and _repeats(other)):
         return NotImplemented
     symbol, name = _METHODS[operation]
@@ -33,11 +39,31 @@ def other_operand(operation: str, tensor: Any, other: Any, reflected: bool = Fal
         result = method(other, tensor)
         if result is not NotImplemented:
             return result
-    sides = [str(tensor.type), _named(other)]
-    left, right = reversed(sides) if reflected else sides
+    left, right = str(tensor.type), _named(other)
+    if reflected:
+        left, right = right, left
+    raise _unsupported(symbol, left, right, _remedy(tensor.type, other))
+
+
+def _unsupported(symbol: str, left: str, right: str, remedy: str) -> Exception:
     error = TypeError(f"unsupported operands for {symbol}: {left} and {right}")
-    error.remedy = _remedy(tensor.type, other)  # type: ignore[attr-defined]
-    raise located(error)
+    error.remedy = remedy  # type: ignore[attr-defined]
+    return located(error)
+
+
+_EQUALITY: Final = {"equal": ("==", "__eq__"), "not_equal": ("!=", "__ne__")}
+
+
+def _compared_elements(operation: str, array: Any, other: Any) -> Any:
+    """`array == other` for what is no number: NumPy compares each element with it, so the result is an array."""
+    symbol, name = _EQUALITY[operation]
+    method = getattr(type(other), name)
+    if other is None or isinstance(other, (str, bytes)) or method is getattr(object, name):
+        return OPERATIONS.array_function(np.full_like, (array, operation == "not_equal"), {"dtype": bool})
+    result = method(other, array)
+    if result is NotImplemented:
+        raise _unsupported(symbol, str(array.type), _named(other), "Compare its items with a number or an array.")
+    return result
 
 
 def _repeats(other: Any) -> bool:

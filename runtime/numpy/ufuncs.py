@@ -10,9 +10,9 @@ import numpy as np
 from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor, holds_tensor, promoted_arrays
-from runtime.core.types import int8, int32, uint8
+from runtime.core.types import int8, int32, int64, uint8
 from runtime.numpy.arrays import astype, floats, inexact, operands, together
-from runtime.numpy.reductions import is_bool_array
+from runtime.numpy.reductions import doubles, is_bool_array
 from runtime.ops import complex_numbers, creation, logic, math
 
 __all__ = ["UFUNCS"]
@@ -26,6 +26,18 @@ def _of_floats(function: Function) -> Function:
 
 def _both_floats(function: Function) -> Function:
     return lambda x, y: function(*map(inexact, promoted_arrays([x, y], False) or floats(x, y)))
+
+
+def _float_power(x: Any, y: Any) -> Any:
+    """The power of floats, which for arrays have 64 bits."""
+    x, y = (float(v) if type(v) is int else v for v in (x, y))
+    x, y = promoted_arrays([x, y], False) or floats(x, y)
+    return math.pow(doubles(x), doubles(y))
+
+
+def _power(x: Any, y: Any) -> Any:
+    """The power, for which bools beside an int of Python are ints: only `**` makes an exception of 2."""
+    return _operator("pow")(astype(x, int64) if is_bool_array(x) and type(y) is int else x, y)
 
 
 def _operator(name: str, reflected: str = "") -> Function:
@@ -90,10 +102,6 @@ def _extreme(function: Function) -> Function:
     return chosen
 
 
-def _absolute(x: Any) -> Any:
-    return x if is_bool_array(x) else abs(x)
-
-
 def _square(x: Any) -> Any:
     return astype(x, int8) if is_bool_array(x) else math.square(x)
 
@@ -114,6 +122,8 @@ def _logaddexp(x: Any, y: Any) -> Any:
 
 def _reciprocal(x: Any) -> Any:
     x = convert_to_tensor(x)
+    if is_bool_array(x):
+        return astype(x, int8)
     return 1 / x if x.dtype.level >= 2 else 1 // x
 
 
@@ -175,8 +185,8 @@ _DEGREES: Final = 180 / np.pi
 UFUNCS: Final[dict[str, Function]] = {
     "add": _operator("add"), "subtract": _operator("sub"), "multiply": _operator("mul"),
     "divide": _operator("truediv"), "true_divide": _operator("truediv"), "floor_divide": _operator("floordiv"),
-    "remainder": _operator("mod"), "mod": _operator("mod"), "power": _operator("pow"), "pow": _operator("pow"),
-    "divmod": _operator("divmod"), "fmod": _fmod, "float_power": _both_floats(math.pow),
+    "remainder": _operator("mod"), "mod": _operator("mod"), "power": _power, "pow": _power,
+    "divmod": _operator("divmod"), "fmod": _fmod, "float_power": _float_power,
     "bitwise_and": _operator("and"), "bitwise_or": _operator("or"), "bitwise_xor": _operator("xor"),
     "left_shift": _operator("lshift"), "right_shift": _operator("rshift"),
     "bitwise_left_shift": _operator("lshift"), "bitwise_right_shift": _operator("rshift"),
@@ -188,7 +198,7 @@ UFUNCS: Final[dict[str, Function]] = {
     "logical_xor": _logical(logic.logical_xor), "logical_not": _logical(logic.logical_not),
     "maximum": _extreme(math.maximum), "minimum": _extreme(math.minimum),
     "fmax": _unless_nan(math.maximum), "fmin": _unless_nan(math.minimum),
-    "negative": operator.neg, "positive": operator.pos, "absolute": _absolute, "abs": _absolute,
+    "negative": operator.neg, "positive": operator.pos, "absolute": abs, "abs": abs,
     "fabs": _of_floats(math.abs), "sign": math.sign, "square": _square, "reciprocal": _reciprocal,
     "conjugate": complex_numbers.conj, "conj": complex_numbers.conj,
     "sqrt": _of_floats(math.sqrt), "cbrt": _of_floats(math.cbrt), "exp": _of_floats(math.exp),

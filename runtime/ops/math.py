@@ -16,6 +16,7 @@ from runtime.core.errors import (
     DivisionByZeroError,
     DTypeError,
     InvalidArgumentError,
+    InvalidNumberError,
     NumberOverflowError,
     ShapeError,
     locate,
@@ -24,7 +25,7 @@ from runtime.core.op import CAST, Errors, Sample
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located, user_position
 from runtime.core.tensor import GraphTensor, Tensor
-from runtime.core.trace import apply, convert_beside, convert_to_tensor, promoted_arrays
+from runtime.core.trace import apply, convert_beside, convert_to_tensor, promoted_arrays, stands_for_array
 from runtime.core.types import DType, as_dtype
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, not_equal, where
@@ -293,9 +294,8 @@ def _is_inexact(x: Any) -> bool:
 
 def _as_floats(x: Any, y: Any) -> tuple[Any, Any]:
     """Converts int operands of `/`, neither of them a float or float tensor, to floats."""
-    arrays = promoted_arrays([x, y], joins=False)
-    if arrays is not None:
-        return tuple(_float64(v, arrays[0].dtype) for v in arrays)  # type: ignore[return-value]
+    if (found := _arrays_as_floats(x, y)) is not None:
+        return found
     hint = next((v.dtype for v in (x, y) if isinstance(v, Tensor)), None)
     x, y = (v if isinstance(v, int) else convert_to_tensor(v) if hint is None else convert_beside(v, hint)
             for v in (x, y))
@@ -309,6 +309,16 @@ def _as_floats(x: Any, y: Any) -> tuple[Any, Any]:
                      for v in (x, y))  # type: ignore[return-value]
     dtype = t.float32 if strong[0] in _TO_FLOAT32 and not differ else t.float64
     return tuple(_cast(v, dtype) if isinstance(v, Tensor) else v for v in (x, y))  # type: ignore[return-value]
+
+
+def _arrays_as_floats(x: Any, y: Any) -> tuple[Any, Any] | None:
+    """The operands of `/` as floats, if they are ints or bools of arrays, or these and a number; None for others."""
+    if type(x) is int and stands_for_array(y):  # the int need not fit the dtype of the array
+        return float(x), _float64(y, y.dtype)
+    if type(y) is int and stands_for_array(x):
+        return _float64(x, x.dtype), float(y)
+    arrays = promoted_arrays([x, y], joins=False)
+    return None if arrays is None else (_float64(arrays[0], arrays[0].dtype), _float64(arrays[1], arrays[0].dtype))
 
 
 def _float64(x: Tensor, dtype: DType) -> Tensor:
@@ -469,6 +479,22 @@ def _dividing(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return operator
 
 
+def _power(x: Any, y: Any) -> Tensor:
+    """`x ** y`, which for ints of arrays and a negative y is a ValueError, as in NumPy."""
+    arrays = None if isinstance(y, (int, float)) and y >= 0 else promoted_arrays([x, y], False)
+    if arrays is None or not arrays[0].dtype.is_integer or 0 in arrays[0].type.shape:
+        return pow(x, y)
+    raise_unless(greater_equal(arrays[1], 0).all(), located(InvalidNumberError(
+        "Integers to negative integer powers are not allowed.",
+        remedy="Make the base an array of floats: a.astype(float) ** n, or np.float_power(a, n).")))
+    return pow(arrays[0], arrays[1])
+
+
+def _absolute(x: Any) -> Any:
+    """`abs(x)`; bools of arrays are their own absolute values, as in NumPy."""
+    return convert_to_tensor(x) if stands_for_array(x) and x.dtype.is_bool else abs(x)
+
+
 def _unless_zero(function: Callable[..., Tensor], x: Tensor, y: Tensor) -> Tensor:
     """The quotient or remainder of ints of arrays, which is 0 where the divisor is, as in NumPy."""
     is_zero = equal(y, 0)
@@ -509,6 +535,8 @@ def _with_numbers(name: str, x: Any, y: Any) -> Any:
     x, y = _operand(x), _operand(y)
     arrays = promoted_arrays([x, y], joins=False)
     if arrays is not None:
+        if name == "pow" and type(y) is int and y == 2 and _is_bool(x) and _rank(x):
+            return _cast(x, t.int8)  # NumPy squares it
         return of_bool_arrays(name, *arrays) if arrays[0].dtype.is_bool else _OF_PYTHON[name](*arrays)
     if _is_bool(x) and _is_bool(y) and (name in ("equal", "not_equal") or _rank(x) or _rank(y)):
         return getattr(OPERATIONS, name)(x, y)
@@ -558,6 +586,6 @@ def _number(x: Any, other: Any) -> Any:
 
 OPERATIONS.define(
     add=add, subtract=subtract, multiply=multiply, truediv=_dividing(truediv), floordiv=_dividing(floordiv),
-    mod=_dividing(mod), pow=pow, negative=negative, abs=abs, round=round,
+    mod=_dividing(mod), pow=_power, negative=negative, abs=_absolute, round=round,
     with_numbers=_with_numbers,
 )
