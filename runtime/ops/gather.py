@@ -141,10 +141,16 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = No
     for size, other in zip(sizes[first:last], dims(keep), strict=True):
         if type(size) is not int or type(other) is not int:
             raise_unless(equal(size, other), ShapeError("a tensor and its mask have different shapes"))
+    return masked(x, keep, first, name)
+
+
+def masked(x: Tensor, keep: Tensor, axis: int, name: str | None = None) -> Tensor:
+    """`boolean_mask` for a mask of the sizes that `x` has from `axis` on."""
     if keep.ndim > 1:
-        x = reshape(x, [*sizes[:first], product(sizes[first:last]), *sizes[last:]])
+        sizes, last = dims(x), axis + keep.ndim
+        x = reshape(x, [*sizes[:axis], product(sizes[axis:last]), *sizes[last:]])
     places = reshape(apply(NONZERO, reshape(keep, [-1])), [-1])
-    return gather(x, places, axis=first, name=name)
+    return gather(x, places, axis=axis, name=name)
 
 
 # Scatter.

@@ -26,13 +26,14 @@ from runtime.core.string_arrays import element
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import Shape, TensorType, broadcast_shapes, int32, int64, shape_text
+from runtime.ops.checks import message, require, same
 from runtime.ops.creation import range as range_
-from runtime.ops.gather import boolean_mask, gather, scatter
+from runtime.ops.gather import gather, masked, scatter
 from runtime.ops.gather_nd import gather_nd
-from runtime.ops.logic import less, where
+from runtime.ops.logic import greater_equal, less, logical_and, where
 from runtime.ops.math import add, cast
 from runtime.ops.op_makers import apply_one, named
-from runtime.ops.shape import broadcast_to, dim, moveaxis, numbers, reshape, shape, size, stack
+from runtime.ops.shape import broadcast_to, dim, dims, moveaxis, numbers, reshape, shape, size, stack
 from runtime.ops.static_arguments import axes_of, known_elements, static_int
 
 Part = int | str | None  # of a slice; "?": given by an operand
@@ -335,7 +336,8 @@ def getitem(x: Any, index: Any, name: str | None = None) -> Tensor:
         return named(_at_positions(x, compiled), name)
     axis, array = compiled.arrays[0]
     if array.dtype.is_bool:
-        found = boolean_mask(x, array, axis)
+        _check_mask(x, axis, array)
+        found = masked(x, array, axis)
     else:
         found = gather(x, from_end(array, dim(x, axis)), axis=axis)
     count = 1 if array.dtype.is_bool else array.ndim
@@ -370,21 +372,25 @@ def _at_positions(x: Tensor, index: _Index) -> Tensor:
 
 
 def _check_mask(x: Tensor, axis: int, mask: Tensor) -> None:
-    """ShapeError if a mask among other arrays has another size than the dimensions of `x` that it selects from."""
-    for k, count in enumerate(mask.type.shape):
-        own = x.type.shape[axis + k] if axis + k < x.ndim else 0
-        if count is not None and own is not None and count != own:
-            raise located(ShapeError(f"a mask of shape {shape_text(mask.type.shape)} does not fit dimension {axis + k}"
-                                     f" of the tensor, which has {own} elements"))
+    """IndexOutOfRangeError if a mask has another size than the dimensions of `x` that it selects from."""
+    for k, count in enumerate(dims(mask), axis):
+        if k >= x.ndim:
+            raise located(IndexOutOfRangeError(
+                f"too many indices for array: array is {x.ndim}-dimensional, but {axis + mask.ndim} were indexed"))
+        size = dim(x, k, int64)
+        require(same(size, count), IndexOutOfRangeError(message(
+            f"boolean index did not match indexed array along axis {k}; size of axis is ", size,
+            " but size of corresponding boolean axis is ", count)))
 
 
 def from_end(positions: Tensor, size: Any) -> Tensor:
-    """Indices with negative ones counted from the end, as in Python."""
+    """Indices with negative ones counted from the end, as in Python. Those out of range stay as they are."""
     if positions.dtype.is_unsigned:
         return positions
     positions = cast(positions, int32) if positions.dtype.size < 4 else positions  # a dtype that can hold the size
     size = cast(size, positions.dtype)
-    return where(less(positions, 0), add(positions, size), positions)
+    counted = add(positions, size)
+    return where(logical_and(less(positions, 0), greater_equal(counted, 0)), counted, positions)
 
 
 def setitem(x: Any, index: Any, value: Any) -> Tensor:

@@ -70,8 +70,51 @@ def test_what_does_not_fit() -> None:
     x = rt.constant(A)
     with pytest.raises(rt.errors.IndexOutOfRangeError, match="index 5 is out of bounds for axis"):
         x[[0, 1], [0, 5]]
-    with pytest.raises(rt.errors.ShapeError, match="mask of shape"):
+    with pytest.raises(rt.errors.IndexOutOfRangeError, match="boolean index did not match"):
         x[np.array([True, False]), [0]]
     with pytest.raises(rt.errors.DTypeError, match="integer or bool type, not float64") as caught:
         x[np.array([0.0, 1.0]), [0]]
     assert str(caught.value).startswith(f"{__file__}:")
+
+
+def rows_above(x: Any, limit: float, mask: Any) -> Any:
+    return x[x > limit][mask]
+
+
+def set_above(x: Any, limit: float, mask: Any) -> Any:
+    rows = x[x > limit]
+    rows[mask] = 0.0
+    return rows
+
+
+MASK = np.array([True, False])
+OUT_OF_RANGE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "a shorter mask": (lambda x, m: x[m], (A, MASK)), "a longer mask": (lambda x, m: x[m], (I[:1], MASK)),
+    "a mask behind a slice": (lambda x, m: x[:, m], (A, MASK)),
+    "a mask beside ints": (lambda x, m: x[[0], m], (A, MASK)),
+    "a mask of two axes": (lambda x, m: x[m], (A, np.ones((4, 2), bool))),
+    "a mask of too many": (lambda x, m: x[m], (I, np.ones((3, 1), bool))),
+    "a mask of what is left": (rows_above, (A[0, 0], 1e3, MASK)),
+    "a write by a mask": (set_above, (A[0, 0], 1e3, MASK)),
+    "a number": (lambda x, k: x[k], (I, -5)), "a position": (lambda x, i: x[i], (I, np.array([1, -5]))),
+    "a position of several": (lambda x, i: x[i, i], (A, np.array([-4, 3]))),
+    "take": (lambda x, i: np.take(x, i), (I, [-5])),
+    "an item of a list": (lambda x, k: [x, x, x][k[0]], (I, np.array([-5]))),
+    "an item of a tuple": (lambda x, k: (x, x, x)[k[0]], (I, np.array([3]))),
+}
+
+
+@pytest.mark.parametrize(("f", "arguments"), OUT_OF_RANGE.values(), ids=OUT_OF_RANGE)
+def test_out_of_range(f: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """The message begins with the line and NumPy's or Python's words."""
+    def copied() -> list[Any]:
+        return [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
+
+    with pytest.raises(IndexError) as wanted:
+        f(*copied())
+    for traced in on_both(f).values():
+        with pytest.raises(IndexError) as found:
+            traced(*copied())
+        where, text = str(found.value).splitlines()[0].split(": ", 1)
+        assert where.startswith(__file__) and text.startswith(str(wanted.value)), text
+        assert text == str(wanted.value) or f": index {arguments[1][0]}, length 3" in text

@@ -253,11 +253,11 @@ def normalised_index(index: Any, length: Any, message: str) -> Any:
         return index % length
     if isinstance(index, int):
         index = convert_to_tensor(index)
-    index = weak_int(index)
-    index = where(less(index, 0), index + length, index)
+    given = weak_int(index)
+    index = where(less(given, 0), given + length, given)
     inside = greater(length, index) & greater(index, -1)
     error = IndexOutOfRangeError(
-        concat_text((message, ": index ", formatted(index), ", length ", formatted(length))))
+        concat_text((message, ": index ", formatted(given), ", length ", formatted(length))))
     error.of_op = True  # so that its message names the line
     raise_unless(inside, error)
     return index
