@@ -5,16 +5,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from runtime.core.errors import LinearAlgebraError
+from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import int32, int64
-from runtime.numpy.arrays import astype, floats, larger, matrix_transpose, moveaxis, together
+from runtime.numpy.arrays import astype, floats, larger, matrix_transpose, moveaxis, size, together
 from runtime.numpy.diagonals import diagonal as diagonal_of
 from runtime.numpy.diagonals import trace as trace_of
 from runtime.numpy.functions import cross, outer, tensordot, vecdot
 from runtime.numpy.reductions import averaged
+from runtime.numpy.reductions import min as least
 from runtime.ops import complex_numbers, creation, decompositions, linalg, logic, math, reduction
 from runtime.ops import shape as shapes
+from runtime.ops.checks import require
 
 __all__ = [
     "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm",
@@ -54,24 +58,29 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
             for each in sorted(each % x.ndim for each in axis) if keepdims else ():
                 found = shapes.expand_dims(found, each)
             return found
+    elif axis is None and ord is not None and x.ndim > 2:
+        raise located(ValueError("Improper number of dimensions to norm."))
+    elif isinstance(ord, str):
+        raise located(ValueError(f"Invalid norm order {ord!r} for vectors"))
     elif ord == -np.inf:
-        return reduction.reduce_min(math.abs(x), axis, keepdims)
+        return least(math.abs(x), axis, keepdims)
     elif ord == 0:
         return reduction.reduce_sum(astype(logic.not_equal(x, 0), x.dtype.real_dtype), axis, keepdims)
     elif isinstance(ord, (int, float)) and ord < 0:
         return math.pow(reduction.reduce_sum(math.pow(math.abs(x), float(ord)), axis, keepdims), 1.0 / ord)
-    return linalg.norm(x, "euclidean" if ord is None or ord == "fro" else ord, axis, keepdims)
+    found = linalg.norm(x, "euclidean" if ord is None or ord == "fro" else ord, axis, keepdims)
+    return math.maximum(found, 0.0) if ord in (1, np.inf) else found  # that of no elements is 0
 
 
 def _of_matrices(x: Tensor, ord: Any, axis: Any) -> Tensor:
     """The norm of matrices that is made of singular values, or of the least sum along an axis."""
     matrices = moveaxis(x, axis, (-2, -1))
     if ord in (-1, -np.inf):
-        return reduction.reduce_min(reduction.reduce_sum(math.abs(matrices), -2 if ord == -1 else -1), -1)
+        return least(reduction.reduce_sum(math.abs(matrices), -2 if ord == -1 else -1), -1)
     values = svdvals(matrices)
     if ord == "nuc":
         return reduction.reduce_sum(values, -1)
-    return (reduction.reduce_max if ord == 2 else reduction.reduce_min)(values, -1)
+    return math.maximum(reduction.reduce_max(values, -1), 0.0) if ord == 2 else least(values, -1)
 
 
 def inv(a: Any) -> Tensor:
@@ -152,6 +161,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
 def cond(x: Any, p: Any = None) -> Tensor:
     a = averaged(x)
     if p is None or p == 2:
+        require(size(a) > 0, LinearAlgebraError("cond is not defined on empty arrays"))
         s = svdvals(a)
         return s[..., 0] / s[..., -1]
     return norm(a, p, (-2, -1)) * norm(inv(a), p, (-2, -1))

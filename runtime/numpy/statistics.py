@@ -49,20 +49,26 @@ def _last(x: Tensor, axis: Axis) -> tuple[Tensor, list[int]]:
     if len(axes) == x.ndim:
         return ravel(x), axes
     moved = moveaxis(x, axes, [*builtins.range(-len(axes), 0)])
-    return shapes.reshape(moved, [*shapes.dims(moved)[:x.ndim - len(axes)], -1]), axes
+    sizes, first = shapes.dims(moved), x.ndim - len(axes)
+    return shapes.reshape(moved, [*sizes[:first], shapes.product(sizes[first:])]), axes
 
 
 def _kept(found: Tensor, axes: list[int], keepdims: bool, first: int = 0) -> Tensor:
     return expand_dims(found, [first + axis for axis in axes]) if keepdims else found
 
 
+def _or_nan(x: Tensor) -> Tensor:
+    """`x`; if it may be empty along the last axis, with NaN behind, of which the quantiles of nothing are made."""
+    if x.type.shape[-1]:
+        return x
+    return concatenate([x, creation.fill([*shapes.dims(x)[:-1], 1], astype(np.nan, x.dtype))], -1)
+
+
 def median(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
     x, axes = _last(averaged(a), axis)
-    if x.type.shape[-1] == 0:
-        return _kept(mean(x, -1), axes, keepdims)
     ordered = sorting.sort(x)
-    count = shapes.dim(ordered, -1)
-    found = (ordered[..., (count - 1) // 2] + ordered[..., count // 2]) / 2
+    count, padded = shapes.dim(ordered, -1), _or_nan(ordered)
+    found = (padded[..., (count - 1) // 2] + padded[..., count // 2]) / 2
     if x.dtype.level == 2:
         found = logic.where(reduction.reduce_any(math.is_nan(ordered), -1), np.nan, found)
     return _kept(found, axes, keepdims)
@@ -100,7 +106,7 @@ def _quantile(a: Any, q: Any, whole: float, axis: Axis, method: str, keepdims: b
     if is_array(a) and not isinstance(q, (int, float)):
         tensor = astype(tensor, float64)
     x, axes = _last(tensor, axis)
-    ordered, shares = sorting.sort(x), astype(q, float64) / whole
+    ordered, shares = sorting.sort(_or_nan(x) if skips_nan else x), astype(q, float64) / whole
     require(reduction.reduce_all(logic.logical_and(shares >= 0, shares <= 1)), ValueError(
         "Quantiles must be in the range [0, 1]" if whole == 1 else "Percentiles must be in the range [0, 100]"))
     flat = ravel(shares)

@@ -11,6 +11,7 @@ from traced_once import on_both
 import runtime as rt
 
 NONE, ONE, SOME, TABLE = np.zeros(0), np.ones(1), np.array([1.0, 2.0, 4.0]), np.zeros((0, 3))
+SQUARE = np.array([[1.0, 2.0], [3.0, 4.5]])
 PLACES, BOOLS = np.array([0, 2]), np.array([True, False, True])
 windows = np.lib.stride_tricks.sliding_window_view
 
@@ -44,6 +45,13 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "polyfit": (lambda x: np.polyfit(x, x, 1), (NONE,)),
     "average": (lambda x: np.average(x, weights=x * 0), (SOME,)), "cross": (lambda x: np.cross(x, x), (np.ones(4),)),
     "choose": (lambda x: np.choose(x, [1.0, 2.0]), (PLACES,)),
+    **{f"norm {order}": (lambda x, order=order: np.linalg.norm(x, order), (NONE,))
+       for order in (-np.inf, "fro", "nuc")},
+    **{f"norm {order} of rows": (lambda x, order=order: np.linalg.norm(x[x[:, 0] > 5], order), (SQUARE,))
+       for order in (-np.inf, -2)}, "norm -1": (lambda x: np.linalg.norm(x[:, :0], -1), (SQUARE,)),
+    "norm fro along": (lambda x: np.linalg.norm(x, "fro", 0), (SQUARE,)),
+    "norm of three axes": (lambda x: np.linalg.norm(x[None], 2), (SQUARE,)),
+    "cond": (lambda x: np.linalg.cond(x[:0, :0]), (SQUARE,)),
 }
 OF_ARRAYS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "==": (lambda x, y: x == y, (SOME, PLACES)), "!=": (lambda x, y: (x != y).any(), (SOME, PLACES)),

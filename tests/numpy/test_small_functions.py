@@ -59,3 +59,24 @@ def test_nan_to_num_in_place(executor: str) -> None:
     np.testing.assert_array_equal(passed, given)
     with pytest.raises(rt.errors.StagingError, match="a tensor does not change"):
         rt.function(lambda x: np.nan_to_num(x, copy=False))(rt.constant([1.0]))
+
+
+EMPTY: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "norm inf": (lambda x: np.linalg.norm(x[x > 9], np.inf), 0.0),
+    "norm inf of rows": (lambda x: np.linalg.norm(x[x[:, 0] > 9], np.inf, axis=0), np.zeros(3)),
+    **{f"norm {order} of no columns": (lambda x, order=order: np.linalg.norm(x[:, :0], order), 0.0)
+       for order in (None, 1, 2, np.inf, "fro", "nuc")},
+    **{f"{function.__name__} of {name}": (lambda x, function=function, take=take: function(take(x), axis=0), want)
+       for function in (np.median, np.nanmedian)
+       for name, take, want in (("no columns", lambda x: x[:, :0], np.zeros(0)),
+                                ("no rows", lambda x: x[x[:, 0] > 9], np.full(3, np.nan)))},
+    "nanpercentile": (lambda x: np.nanpercentile(x[x > 9], 50), np.nan),
+    "nanquantile": (lambda x: np.nanquantile(x[x > 2], 0.5), 3.0),
+}
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+@pytest.mark.parametrize(("program", "want"), EMPTY.values(), ids=EMPTY)
+def test_of_nothing(program: Callable[[Any], Any], want: Any, executor: str) -> None:
+    """As in NumPy 2.3 and later; the norms of nothing are errors in earlier ones."""
+    np.testing.assert_array_equal(on(executor, program)(np.arange(6.0).reshape(2, 3) - 2), want)
