@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from runtime.core.array_shape import ArrayShape
 from runtime.core.operations import OPERATIONS
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ class ArrayMethods:
     def array_shape(self) -> tuple[Any, ...]:
         """The shape in NumPy's form: ints, and scalar tensors for sizes that are known only when the graph runs."""
         dims = self.type.shape  # type: ignore[attr-defined]
+        if None not in dims:
+            return ArrayShape(dims)
         return tuple([_call("size", self, axis) if dim is None else dim for axis, dim in enumerate(dims)])
 
     @property

@@ -175,7 +175,7 @@ class Tensor(ArrayMethods):
 
     @property
     def shape(self) -> TensorShape:
-        of_array = self.type.of_arrays and None in self.type.shape
+        of_array = self.type.of_arrays or getattr(self, "is_object", False)
         return self.array_shape() if of_array else static_shape(self.type.shape)  # type: ignore[return-value]
 
     @property

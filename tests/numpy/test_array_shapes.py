@@ -92,3 +92,43 @@ def test_a_size_of_the_graph_beside_a_shape(image: Any, executor: str) -> None:
 
     found = rt.function(made, executor=executor)(image, rt.constant(3))
     assert [tuple(x.shape) for x in found] == [(3, 4), (3, 3), (5, 3), (3, 4), (3, 5, 4)]
+
+
+def in_a_loop(a: Any, n: Any) -> Any:
+    shape = a.T.shape
+    for i in range(n):
+        shape = (3, 2) if i > 1 else a.shape
+    return shape[0], np.zeros(a.shape) + a
+
+
+AS_TUPLES: dict[str, Callable[[Any, Any], Any]] = {
+    "isinstance": lambda a, n: (isinstance(a.shape, tuple), isinstance((a + 1).shape[1:], tuple)),
+    "compared": lambda a, n: (a.shape == (2, 3), a.shape != (2, 3), a.shape == [2, 3], a.shape < (2, 4)),
+    "joined": lambda a, n: ((*a.shape, 1), a.shape + (1,), (1,) + a.shape, a.shape * 2, a.shape[::-1] + (n,)),
+    "a key": lambda a, n: ({a.shape: 1}[(2, 3)], {(2, 3): 5}[a.shape], hash(a.shape) == hash((2, 3)),
+                           a.shape in [(2, 3)], len({a.shape, (2, 3), a.T.shape})),
+    "asked": lambda a, n: (len(a.shape), a.shape.count(3), a.shape.index(3), 3 in a.shape, sum(a.shape), max(a.shape)),
+    "text": lambda a, n: (f"{a.shape} {a.shape!r} {a[0].shape}" == "(2, 3) (2, 3) (3,)", str(a.shape) == "(2, 3)"),
+    "of an object": lambda a, n: (
+        a.fill(2.0), a.shape == (2, 3), isinstance(a.shape, tuple), np.ones(a.shape + (n,)))[1:],
+    "in a loop": in_a_loop,
+}
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+@pytest.mark.parametrize("program", AS_TUPLES.values(), ids=AS_TUPLES)
+def test_as_a_tuple(program: Callable[[Any, Any], Any], executor: str) -> None:
+    for n in (3, rt.constant(3)):
+        want, got = program(np.ones((2, 3)), 3), rt.function(program, executor=executor)(np.ones((2, 3)), n)
+        for one, other in zip(rt.nest.flatten(want), rt.nest.flatten(got), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_as_a_tensor_shape() -> None:
+    """Code written for TF may be given an array."""
+    def f(x: Any) -> Any:
+        return rt.zeros([4] + x.shape[1:]), x.shape.rank, x.shape.as_list(), x.shape.is_fully_defined()
+
+    for given in (np.ones((2, 3)), rt.ones([2, 3])):
+        made, rank, sizes, is_defined = rt.function(f)(given)
+        assert made.shape == [4, 3] and rank == 2 and [int(n) for n in sizes] == [2, 3] and is_defined

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from autograph.backend import ATOMS, LISTS, UNBOUND, fields_of, is_container, is_reference, parts_in
+from runtime.core.array_shape import ArrayShape
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.types import Type
@@ -52,6 +53,8 @@ def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] 
         presence = value.presence
         child = describe(value.content, origins, inside)
         return Optional(child, presence.bound is not None, presence.present is not None)
+    if type(value) is ArrayShape:
+        value = tuple(value)
     of_numpy = isinstance(value, StagedArray)
     if (isinstance(value, (Tensor, int, float, str, Text)) and not of_numpy) or value is None or id(value) in inside:
         return Static(value)
@@ -80,7 +83,7 @@ def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] 
 def parts_of(value: Any) -> dict[Any, Any] | None:
     """The parts of a container by index, key or field; None for other values."""
     kind = type(value)
-    is_sequence = kind in LISTS or kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields"))
+    is_sequence = kind in (*LISTS, tuple, ArrayShape) or (isinstance(value, tuple) and hasattr(kind, "_fields"))
     if not (is_sequence or isinstance(value, dict) or fields_of(value) is not None):
         return None
     return dict(parts_in(value))
