@@ -388,7 +388,8 @@ empty = zeros
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Tensor:
-    return creation.fill(sizes_of(shape), elements(fill_value) if dtype is None else astype(fill_value, dtype))
+    value = elements(fill_value) if dtype is None else astype(fill_value, dtype)
+    return shapes.broadcast_to(value, sizes_of(shape)) if value.ndim else creation.fill(sizes_of(shape), value)
 
 
 def sizes_of(shape: Any) -> Any:

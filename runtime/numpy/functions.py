@@ -303,12 +303,13 @@ def cross(a: Any, b: Any) -> Tensor:
 
 
 def kron(a: Any, b: Any) -> Tensor:
-    """The Kronecker product of two matrices, or two vectors (`numpy.kron`)."""
+    """The Kronecker product (`numpy.kron`), with axes of size 1 before those of the operand that has fewer."""
     x, y = together(a, b)
-    if x.ndim == y.ndim == 1:
-        return ravel(outer(x, y))
-    (m, n), (p, q) = shapes.dims(x), shapes.dims(y)
-    return shapes.reshape(x[:, None, :, None] * y[None, :, None, :], [m * p, n * q])
+    rank = max(x.ndim, y.ndim)
+    sizes = [([1] * (rank - each.ndim) + shapes.dims(each)) for each in (x, y)]
+    apart = [shapes.reshape(each, [size for pair in pairs for size in pair]) for each, pairs in (
+        (x, [(size, 1) for size in sizes[0]]), (y, [(1, size) for size in sizes[1]]))]
+    return shapes.reshape(apart[0] * apart[1], [shapes.product(pair) for pair in zip(*sizes, strict=True)])
 
 
 def real(val: Any) -> Tensor:

@@ -231,8 +231,8 @@ class _Index:
 
     def __init__(self, x: Tensor, index: Any) -> None:
         entries = index if isinstance(index, tuple) else (index,)
-        if any([type(e) is list for e in entries]):
-            entries = tuple([_listed(e) if type(e) is list else e for e in entries])
+        if any([type(e) is list or hasattr(type(e), "__as_array__") for e in entries]):
+            entries = tuple(map(_listed, entries))
         self.operands: list[Any] = []
         self.arrays: list[tuple[int, Tensor]] = []
         spec: list[Entry] = []
@@ -280,8 +280,11 @@ class _Index:
         return int(e.__index__())
 
 
-def _listed(entry: list[Any]) -> Tensor:
-    return convert_to_tensor(entry if entry else np.zeros(0, np.int64))
+def _listed(entry: Any) -> Any:
+    """A list, or a range of the graph, as an array of positions; another entry as it is."""
+    if type(entry) is list:
+        return convert_to_tensor(entry if entry else np.zeros(0, np.int64))
+    return entry.__as_array__() if hasattr(type(entry), "__as_array__") else entry
 
 
 def _are_separated(entries: tuple[Any, ...]) -> bool:

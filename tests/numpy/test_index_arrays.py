@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from traced_once import on_both
+from traced_once import on, on_both
 
 import runtime as rt
 
@@ -118,3 +118,22 @@ def test_out_of_range(f: Callable[..., Any], arguments: tuple[Any, ...]) -> None
         where, text = str(found.value).splitlines()[0].split(": ", 1)
         assert where.startswith(__file__) and text.startswith(str(wanted.value)), text
         assert text == str(wanted.value) or f": index {arguments[1][0]}, length 3" in text
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("function", [
+    lambda a, k: I[range(k)], lambda a, k: a[range(1, k + 1)], lambda a, k: a[:, range(k)], lambda a, k: a[range(k), 0],
+    lambda a, k: a[range(k - 2)]])
+def test_a_range_as_an_index(function: Callable[[Any, Any], Any], executor: str) -> None:
+    np.testing.assert_array_equal(on(executor, function)(A, rt.constant(2)), function(A, 2))
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_a_write_at_a_range(executor: str) -> None:
+    def f(a: Any, k: Any) -> None:
+        a[range(k)] = 7.0
+
+    want, got = A.copy(), A.copy()
+    f(want, 2)
+    rt.function(f, executor=executor)(got, rt.constant(2))
+    np.testing.assert_array_equal(got, want)

@@ -23,6 +23,9 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "fromiter": lambda x: (np.fromiter((v * v for v in x[0]), dtype=float), np.fromiter(x[1], np.int32, 2)),
     "round bools": lambda x: (np.round(x > 0), (x > 0).round()), "sums of nothing": lambda x: (
         np.float64(sum(x[:0])), np.float64(sum(x[0, :0], 2.5))), "meshgrid": lambda x: np.meshgrid(x[0], x[1]),
+    "kron": lambda x: (np.kron(x, 2.0), np.kron(2.0, x[0]), np.kron(x[0], x), np.kron(x, x[0]), np.kron(x[None], x),
+                       np.kron(x, x), np.kron(x[0], x[1]), np.kron(x[0, 0], x[1, 2])),
+    "full of a vector": lambda x: (np.full((2, 3), x[0]), np.full((3, 2), x[:, 0], np.float32), np.full((2, 3), x)),
     "array of a list": lambda x: np.array([float(v) for v in x[0]]) / 3,
 }
 
