@@ -1,6 +1,7 @@
 """Attributes and methods of Python's ints and floats, for scalars that are such numbers in Python."""
 from __future__ import annotations
 
+import difflib
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -45,8 +46,6 @@ _ATTRIBUTES: Final[Mapping[str, Callable[[Tensor], Any]]] = {"numerator": lambda
 
 
 def _attribute(x: Tensor, name: str, error: Exception) -> Any:
-    if not (hasattr(int, name) or hasattr(float, name)):
-        raise error
     kind = float if x.dtype.is_floating else int
     if x.type.weak and not x.ndim and not x.dtype.is_complex and hasattr(kind, name):
         if name in _ATTRIBUTES:
@@ -54,6 +53,10 @@ def _attribute(x: Tensor, name: str, error: Exception) -> Any:
         method = (_FLOAT if kind is float else _INT).get(name)
         if method is not None:
             return functools.partial(method, x)
+    if not hasattr(error, "remedy"):
+        close = difflib.get_close_matches(name, dir(type(x)), 1)
+        error.remedy = (  # type: ignore[attr-defined]
+            f"Did you mean {close[0]!r}?" if close else "Call a function of rt or of NumPy with the tensor.")
     raise located(error)
 
 

@@ -28,7 +28,15 @@ from runtime.core.types import (
 from runtime.ops.complex_numbers import conj
 from runtime.ops.math import multiply
 from runtime.ops.op_makers import apply_one, named
-from runtime.ops.static_arguments import axes_of, axis_of, known_elements, length_of_range, static_int, static_ints
+from runtime.ops.static_arguments import (
+    axes_of,
+    axis_of,
+    known_elements,
+    length_of_range,
+    no_ints,
+    static_int,
+    static_ints,
+)
 
 Dims = tuple[int | None, ...]
 
@@ -161,7 +169,8 @@ def shape_argument(op: str, shape: Any) -> tuple[Dims, Tensor | None]:
     try:
         known = [static_int(item) for item in items]
     except TypeError:
-        raise DTypeError(f"{op} takes a shape of ints, not {shape!r}") from None
+        raise DTypeError(f"{op} takes a shape of ints, not {shape!r}",
+                         remedy="Give a list of ints, such as [2, 3], or an int tensor of rank 1.") from None
     if None not in known:
         return tuple(known), None
     kinds = {item.dtype for item in items if isinstance(item, Tensor)}
@@ -191,7 +200,10 @@ def numbers(what: str, values: Any) -> list[Any]:
     """The elements of a list or rank-1 tensor of known length: ints if known, else scalar tensors."""
     if not isinstance(values, GraphTensor):
         items = values if isinstance(values, (Sequence, np.ndarray, EagerTensor, TensorShape)) else [values]
-        return [item if static_int(item) is None else static_int(item) for item in items]
+        try:
+            return [item if static_int(item) is None else static_int(item) for item in items]
+        except TypeError:
+            raise no_ints(what, values) from None
     known = known_elements(values)
     if known is None:
         raise ShapeError(f"{what} must be a tensor of known length, not {values.type}")

@@ -8,13 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.core.errors import ShapeError, StagingError
+from runtime.core.errors import DTypeError, ShapeError, StagingError
 from runtime.core.graph import Value
+from runtime.core.positions import located
 from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.core.types import Shape, TensorType, shape_text
 
-__all__ = ["axes_of", "axis_of", "folded", "known_elements", "length_of_range", "merge_shapes", "static_int",
-           "static_ints"]
+__all__ = ["axes_of", "axis_of", "folded", "known_elements", "length_of_range", "merge_shapes", "no_ints",
+           "static_int", "static_ints"]
 
 _FOLDED: Final = frozenset({
     "abs", "add", "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "concat", "equal", "expand_dims", "floordiv",
@@ -177,20 +178,30 @@ def _as_sum(value: Value) -> tuple[Value, int]:
 def static_ints(what: str, values: Any) -> tuple[int, ...]:
     """`values`, an int, a sequence of ints or a tensor of them, as ints.
 
-    StagingError, with `what` as the subject, if they are known only at run time.
+    StagingError, with `what` as the subject, if they are known only at run time; DTypeError if they are no ints.
     """
-    if isinstance(values, GraphTensor):
-        known = [static_int(values)] if not values.type.shape else known_elements(values)
-    elif isinstance(values, (EagerTensor, np.ndarray)):
-        known = [operator.index(v) for v in np.asarray(values).reshape(-1)]
-    elif isinstance(values, Sequence):
-        known = [static_int(v) for v in values]
-    else:
-        known = [static_int(values)]
+    try:
+        known = _ints_in(values)
+    except TypeError:
+        raise no_ints(what, values) from None
     if known is None or None in known:
         raise StagingError(f"{what} must be known when the function is traced; a tensor is given",
                            remedy="Pass a Python int, or a tensor made of constants.")
     return tuple(known)  # type: ignore[arg-type]
+
+
+def no_ints(what: str, values: Any) -> Exception:
+    """The error for values that are no ints, with `what` as the subject."""
+    return located(DTypeError(f"{what} is an int or several ints, not {values!r}",
+                              remedy="Give ints of Python's, such as 0 or [0, 1]."))
+
+
+def _ints_in(values: Any) -> list[int | None] | None:
+    if isinstance(values, GraphTensor):
+        return [static_int(values)] if not values.type.shape else known_elements(values)
+    if isinstance(values, (EagerTensor, np.ndarray)):
+        return [operator.index(v) for v in np.asarray(values).reshape(-1)]
+    return [static_int(v) for v in values] if isinstance(values, Sequence) else [static_int(values)]
 
 
 def axis_of(op: str, axis: Any, ndim: int) -> int:

@@ -65,3 +65,13 @@ def test_tensors_have_no_methods_of_numbers() -> None:
         rt.function(lambda x: x.bit_length())(rt.constant([1, 2]))
     with pytest.raises(AttributeError, match=r"test_number_methods.py:\d+: 'Tensor' object has no attribute 'to_bytes"):
         rt.function(lambda x: (x + 0).to_bytes())(rt.constant(2))
+
+
+@pytest.mark.parametrize("given", [rt.constant([1.0]), np.ones(2), np.array(1.0)], ids=["tensor", "array", "scalar"])
+def test_an_attribute_that_no_tensor_has(given: Any) -> None:
+    with pytest.raises(AttributeError, match=r"test_number_methods.py:\d+: 'Tensor' object has no attribute 'reshap'"
+                                             r"(.|\n)*Did you mean 'reshape'\?$"):
+        rt.function(lambda x: x.reshap(1))(given)
+    with pytest.raises(AttributeError, match=r"no attribute 'q'(.|\n)*Call a function of rt or of NumPy"):
+        rt.function(lambda x: x.q)(given)
+    assert rt.function(lambda x: (hasattr(x, "q"), getattr(x, "q", 2)))(given) == (False, 2)

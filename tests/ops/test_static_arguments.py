@@ -91,3 +91,22 @@ def test_items_that_only_a_run_knows() -> None:
 def test_an_item_of_floats_is_no_size() -> None:
     with pytest.raises(rt.errors.ShapeError, match="as an int tensor of rank 1, not float32"):
         _shape(lambda x: rt.zeros([rt.constant([3.0, 4.0])[0]]), 3)
+
+
+@pytest.mark.parametrize(("function", "what"), [
+    (lambda x: rt.reduce_sum(x, axis="a"), "the axis of reduce_sum"),
+    (lambda x: np.sum(x, "a"), "the axis of reduce_sum"), (lambda x: rt.concat([x, x], "a"), "the axis of concat"),
+    (lambda x: rt.expand_dims(x, 0.5), "the axis of expand_dims"),
+    (lambda x: rt.transpose(x, "ab"), "the perm of transpose"), (lambda x: rt.argmax(x, "a"), "the axis of argmax"),
+    (lambda x: rt.split(x, "a"), "the number of parts of split"), (lambda x: rt.stack([x], "a"), "the axis of stack"),
+])
+def test_what_is_no_int(function: Any, what: str) -> None:
+    with pytest.raises(TypeError, match=rf"test_static_arguments.py:\d+: {what} is an int or several ints, not (.|\n)*"
+                                        r"Give ints of Python's, such as 0"):
+        rt.function(function)(rt.ones([2, 2]))
+
+
+def test_a_shape_that_is_no_int() -> None:
+    with pytest.raises(TypeError, match=r"test_static_arguments.py:\d+: reshape takes a shape of ints, not 'a'(.|\n)*"
+                                        "Give a list of ints"):
+        rt.function(lambda x: rt.reshape(x, "a"))(rt.ones([2, 2]))
