@@ -58,7 +58,8 @@ def _compared_elements(operation: str, array: Any, other: Any) -> Any:
     """`array == other` for what is no number: NumPy compares each element with it, so the result is an array."""
     symbol, name = _EQUALITY[operation]
     method = getattr(type(other), name)
-    if other is None or isinstance(other, (str, bytes)) or method is getattr(object, name):
+    is_usual = all(getattr(type(other), each) is getattr(object, each) for each in ("__eq__", "__ne__"))
+    if other is None or isinstance(other, (str, bytes)) or is_usual:
         return OPERATIONS.array_function(np.full_like, (array, operation == "not_equal"), {"dtype": bool})
     result = method(other, array)
     if result is NotImplemented:

@@ -13,6 +13,7 @@ from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import GraphTensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.numpy import array_layouts
+from runtime.numpy.array_indexing import as_tensor
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 
 __all__ = ["as_object", "from_numpy", "has_objects", "has_tensors", "made_of", "new_array"]
@@ -59,11 +60,9 @@ def from_numpy(value: Any) -> Any:
         if existed_before(base):
             return value
         base = base.base
-    if current_graph() is None or not value.ndim:
+    if current_graph() is None:
         return value
-    made = as_object(convert_to_tensor(value))
-    made.layout = array_layouts.described(value)
-    return made
+    return ArrayCell(as_tensor(convert_to_tensor(value)), layout=array_layouts.described(value))
 
 
 def made_of(result: Any, operands: Iterable[Any], is_usual: bool = True) -> Any:

@@ -257,10 +257,8 @@ def _array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mappi
             result = logic.where(others["where"], result, out.__tensor__())
         return put_result(result, out)
     if out is not None and any(isinstance(x, GraphTensor) for x in (*inputs, out)):
-        error = StagingError(
-            f"numpy.{ufunc.__name__} is to put its result into {_described(out)}, which is not known before the graph"
-            " runs", remedy="Use the result, as y = y + x does in place of y += x; or make that array in the function,"
-            " with axes.")
+        error = StagingError(f"numpy.{ufunc.__name__} is to put its result into {_described(out)}, which is not known"
+                             " before the graph runs", remedy="Make that array in the function, or use the result.")
         locate(error, user_position())
         raise want_objects(error)
     return made_of(_of_arrays(_ufunc_on_tensors(ufunc, method, inputs, kwargs), inputs), inputs)
@@ -283,9 +281,7 @@ def _read(value: Any) -> Any:
 
 
 def _described(out: Any) -> str:
-    if isinstance(out, GraphTensor):
-        return "a tensor, which does not change,"
-    return "a NumPy array from outside" if existed_before(out) else "a NumPy array without axes"
+    return "a tensor, which does not change," if isinstance(out, GraphTensor) else "a NumPy array from outside"
 
 
 def _ufunc_on_tensors(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

@@ -114,7 +114,7 @@ def test_equality_with_no_number(compare: Callable[[Any, Any], Any], other: Any)
 
 
 def test_equality_by_the_other() -> None:
-    assert rt.function(lambda x: x == Own())(INTS) == "equal"
+    assert rt.function(lambda x: (x == Own(), x != Own()))(INTS) == ("equal", False)
     with pytest.raises(TypeError, match=r"unsupported operands for ==: int64\[3\] and an object of 'dict'"):
         rt.function(lambda x: x == {})(INTS)
     with pytest.raises(ValueError, match="ambiguous"):

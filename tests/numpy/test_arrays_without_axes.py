@@ -124,12 +124,24 @@ def test_by_a_tensor() -> None:
         assert [float(x) for x in f(zero(), rt.constant(2.0))] == [5.0, 2.0]
 
 
-def test_one_that_numpy_has_made() -> None:
-    @rt.function
-    def f(n):
-        y = np.zeros(())
-        y += n
-        return y
+class Meter:
+    """An object with a total of its own."""
 
-    with pytest.raises(rt.errors.StagingError, match=r"into a NumPy array without axes(.|\n)*y = y \+ x"):
-        f(rt.constant(1.0))
+    def __init__(self) -> None:
+        self.total = np.zeros(())
+
+    def add(self, x: Any) -> None:
+        self.total += x
+
+
+def test_those_that_numpy_makes() -> None:
+    def f(xs: Any, n: Any) -> Any:
+        meter, t = Meter(), np.array(2.0)
+        total, same = meter.total, t
+        for x in xs:
+            meter.add(x)
+            t *= n
+        return total, same, t + 1
+
+    for traced in on_both(f).values():
+        assert [float(x) for x in traced(np.array([1.0, 2.0, 4.0]), rt.constant(3.0))] == [7.0, 54.0, 55.0]
