@@ -69,6 +69,19 @@ def to_the_left(n, k, x):
     return x
 
 
+def swapped(n, k, x):
+    for i in range(n):
+        if x[i] + k > x[i + 1]:
+            x[i], x[i + 1] = x[i + 1], x[i]
+    return x
+
+
+def scattered(n, k, x):
+    for i in range(n):
+        x[2 * i] = k
+    return x
+
+
 def while_below(n, k, x):
     i = k
     while i < n:
@@ -150,9 +163,25 @@ def while_both_below(n, k, x):
     return x
 
 
+def search_up(n, k, x):
+    i = n
+    while x[i] != k:
+        i += 2
+    return i
+
+
+def search_down(n, k, x):
+    i, total = n, 0
+    while total < 30 and x[i - 2] > k:
+        total += x[i]
+        i -= 1
+    return i + total
+
+
 WHILES_WITH_MORE = [while_moving, while_different, while_either, while_small, while_both_below]
 WHILES = [while_below, while_above, while_by_steps, while_down_by_steps, while_negative_steps, *WHILES_WITH_MORE]
-PROGRAMS = [shifted, backwards, by_steps, in_branches, wide, chosen, nothing, to_the_left, *WHILES]
+SEARCHES = [search_up, search_down]
+PROGRAMS = [shifted, backwards, by_steps, in_branches, wide, chosen, nothing, to_the_left, swapped, scattered, *WHILES]
 
 
 def outcome(f: Callable[..., Any], *args: Any) -> Any:
@@ -164,7 +193,7 @@ def outcome(f: Callable[..., Any], *args: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 @pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize("f", PROGRAMS)
+@pytest.mark.parametrize("f", [*PROGRAMS, *SEARCHES])
 def test_as_in_python(f: Callable[..., Any], known: bool, dtype: Any) -> None:
     """All indices, within bounds and out of them; sizes of arrays that are known, or not."""
     spec = [rt.TensorSpec([], dtype), rt.TensorSpec([], dtype), rt.TensorSpec([12 if known else None], dtype)]
@@ -296,15 +325,12 @@ def insert(n, key, x):
     return x
 
 
-def loops_of_two_blocks(text: str) -> list[str]:
-    """Of the loops of optimized LLVM code that are two basic blocks, a test and a body, their text."""
-    blocks = dict(re.findall(r"^(\w[\w.]*):[^\n]*\n((?:  .*\n)+)", text, re.M))
-    found = []
-    for label, block in blocks.items():
-        then = re.search(r"br i1 %\S+, label %(\S+), label", block)
-        if then and "phi" in block and f"label %{label}," in blocks.get(then[1], ""):
-            found.append(block + blocks[then[1]])
-    return found
+def loops_of(text: str) -> list[str]:
+    """The loops of LLVM code, each the text from its header to its first back edge."""
+    blocks = re.finditer(r"^(?!common.ret)(\w[\w.]*):.*\n", text, re.M)
+    headers = [(block[1], text[block.end():]) for block in blocks]
+    edges = [(re.search(rf"^  br .*label %{re.escape(label)}(?![\w.])", rest, re.M), rest) for label, rest in headers]
+    return [rest[:edge.end()] for edge, rest in edges if edge is not None]
 
 
 @pytest.mark.optimised
@@ -312,8 +338,9 @@ def loops_of_two_blocks(text: str) -> list[str]:
 def test_a_while_that_also_looks_at_items_tests_no_index_and_does_not_poll(size: int | None) -> None:
     specs = [rt.TensorSpec([], rt.int64), rt.TensorSpec([], rt.float64), rt.TensorSpec([size], rt.float64)]
     f = rt.function(insert, input_signature=specs, executor="native")
-    (loop,) = [loop for loop in loops_of_two_blocks(f.get_concrete_function().inspect_llvm()) if "store" in loop]
-    assert loop.count("icmp") == 1 and loop.count("fcmp") == 1 and "call" not in loop
+    loops = loops_of(f.get_concrete_function().inspect_llvm())
+    (loop,) = [loop for loop in loops if "store" in loop and "call" not in loop]
+    assert loop.count("icmp") == loop.count("fcmp") == loop.count("store") == 2  # two iterations
     for n in (-20, 0, 1, 2, 9, 10, 11):
         for key in (-1.0, 3.5, 100.0):
             args = rt.constant(n, rt.int64), rt.constant(key, rt.float64), rt.constant(np.arange(9.0))
@@ -419,8 +446,29 @@ def endless_without_pieces(n, x):
     return x
 
 
+def endless_searches(n, x):
+    k = 0
+    while k < n:
+        j = 0
+        while x[j] >= j:
+            j += 1
+        for i in range(j):
+            x[i] += j - 1
+        k += 1
+    return x
+
+
+def endless_walk(n, x):
+    i, k = 0, 0
+    while x[i] < 9.0 and (k < 9 or n > 9):
+        i = 1 - i
+        k += 1
+    return x
+
+
 @pytest.mark.parametrize("limit", [2**31 - 2, 2**62])
-@pytest.mark.parametrize("endless", [endless, endless_with_more, endless_without_pieces])
+@pytest.mark.parametrize("endless", [
+    endless, endless_with_more, endless_without_pieces, endless_searches, endless_walk])
 def test_an_interrupt_ends_a_while_within_bounds(endless: Callable[..., Any], limit: int) -> None:
     f = rt.function(endless, executor="native")
     x = rt.zeros([4])

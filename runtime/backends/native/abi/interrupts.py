@@ -13,7 +13,7 @@ from typing import Final
 from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
 
 __all__ = ["ASK", "CALL_WORD", "CREDIT", "ERROR_WORDS", "INSIST", "INTERRUPTED", "LOOKED_WORD", "PIECE", "RAISE",
-           "SIGNALS", "SIGNAL_SYMBOLS", "define_signals", "poll", "watched"]
+           "SIGNALS", "SIGNAL_SYMBOLS", "charge", "define_signals", "poll", "watched"]
 
 SIGNALS: Final = "runtime_signals"
 ASK: Final = "runtime_ask"
@@ -166,12 +166,8 @@ def poll(b: Builder, frame: Val, cost: Index, leave: Callable[[], None], look: C
          ) -> None:
     """Let signals interrupt a loop: after iterations of a certain total cost Python handles signals, and if a handler
     raised, the code that `leave` writes runs. `look` writes other code to run at each poll."""
-    cost = max(cost, 1) if isinstance(cost, int) else b.iadd(cost, 1)  # an empty iteration takes time, too
-    if b.credit is None:
-        b.credit = b.alloca("i64")
-        b.entry.append(f"  store i64 {CREDIT}, {b.credit}")
-    left = b.op("i64", f"sub {b.load('i64', b.credit)}, {b.i64(cost).ref}")
-    b.store(left, b.credit)
+    left = charge(b, max(cost, 1) if isinstance(cost, int) else b.iadd(cost, 1))  # an empty iteration takes time, too
+    assert b.credit is not None
     with b.when(b.icmp("slt", left, const("i64", 0))):
         b.store(const("i64", CREDIT), b.credit)
         if look is not None:
@@ -179,6 +175,16 @@ def poll(b: Builder, frame: Val, cost: Index, leave: Callable[[], None], look: C
         b.module.declare(SIGNALS, "i32", "ptr", attributes="inaccessiblemem_or_argmemonly")  # no array is touched
         with b.when(b.icmp("ne", b.call("i32", SIGNALS, frame), const("i32", 0))):
             leave()
+
+
+def charge(b: Builder, cost: Index) -> Val:
+    """Count code that has taken about `cost` nanoseconds for the next poll. Returns the credit that is left."""
+    if b.credit is None:
+        b.credit = b.alloca("i64")
+        b.entry.append(f"  store i64 {CREDIT}, {b.credit}")
+    left = b.op("i64", f"sub {b.load('i64', b.credit)}, {b.i64(cost).ref}")
+    b.store(left, b.credit)
+    return left
 
 
 def watched(b: Builder, size: Index, first: Sequence[Val], step: Callable[[Val, Sequence[Val]], Sequence[Val]],

@@ -29,7 +29,7 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.backends.native.abi import callbacks
-from runtime.backends.native.abi.interrupts import ASK, INSIST, INTERRUPTED, poll
+from runtime.backends.native.abi.interrupts import ASK, INSIST, INTERRUPTED, charge, poll
 from runtime.backends.native.codegen import fusion
 from runtime.backends.native.codegen.element_views import Update
 from runtime.backends.native.codegen.failures import Failures
@@ -553,6 +553,13 @@ class Lowering(Failures):
     def poll(self, cost: Index) -> None:
         """Poll for signals in a loop whose iteration takes about `cost` nanoseconds."""
         poll(self.b, self.frame, cost, lambda: self.leave(INTERRUPTED))
+
+    def charge(self, cost: Index) -> None:
+        """Count code that has taken about `cost` nanoseconds, in a loop for the next poll of this loop."""
+        if self.loops:
+            charge(self.b, cost)
+        else:
+            self.poll(cost)
 
     def leave_if_stopped(self, status: Val) -> None:
         """Leave if `status` tells that a signal interrupted the preceding code, which polls for signals itself."""

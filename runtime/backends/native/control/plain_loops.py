@@ -15,7 +15,7 @@ from runtime.backends.native.control.carried_buffers import Carried
 from runtime.backends.native.control.subgraph_values import changed, cost_of, joined, pack, set_variables
 from runtime.backends.native.kernels.matmul import packed_operands
 from runtime.backends.native.kernels.shapes import integer
-from runtime.backends.native.llvm.builder import Index, Val, const
+from runtime.backends.native.llvm.builder import Builder, Index, Val, const
 from runtime.backends.native.loops import gemm_batching, in_bounds
 from runtime.backends.native.loops.if_conversion import type_of
 from runtime.core.graph import Graph, Node
@@ -23,6 +23,8 @@ from runtime.core.graph import Value as GraphValue
 from runtime.core.types import TensorType, Type, bool_
 
 _INT32: Final = 1 << 31
+_UNROLLED: Final = 2
+"""Iterations at a time of a loop with two exits, which LLVM does not unroll by itself."""
 
 __all__ = ["inside_loop", "write_reduce", "write_while"]
 
@@ -66,18 +68,18 @@ def write_while(w: Lowering, node: Node, state: Sequence[Value], most: Value | N
         bound = in_bounds.bounded(test, body)
         plan = None if bound is None else in_bounds.planned_while(w, bound, test, body, carried.first, envs)
 
-    def loop() -> list[Value]:
-        return _write_tested(w, node, carried, storages, limit, envs, cost)
+    def loop(is_short: bool = False) -> list[Value]:
+        return _write_tested(w, node, carried, storages, limit, envs, cost, is_short)
 
     if plan is None or bound is None or not isinstance(cost, int):
-        return loop()
+        return loop(limit is None and not storages and in_bounds.ends_soon(w, test, body, carried.first, envs))
     return _write_versions(w, node, carried, plan, lambda: _write_bounded(
         w, test, body, carried, plan, bound, envs, cost), loop)
 
 
 def _write_tested(w: Lowering, node: Node, carried: Carried, storages: Sequence[Variable], limit: Val | None,
-                  envs: dict[str, dict[GraphValue, Value]], cost: Index) -> list[Value]:
-    """Write a `while` loop that runs the test before each iteration."""
+                  envs: dict[str, dict[GraphValue, Value]], cost: Index, is_short: bool) -> list[Value]:
+    """Write a `while` loop that runs the test before each iteration. `is_short`: it needs no polls for signals."""
     b, test, body = w.b, node.params["test"], node.params["body"]
     n = len(body.inputs)
     head, inside, after = b.label("while"), b.label("do"), b.label("end")
@@ -102,11 +104,15 @@ def _write_tested(w: Lowering, node: Node, carried: Carried, storages: Sequence[
             results = w.run(body, {**envs["body"], **dict(zip(body.inputs, carried.current[:n], strict=True))})
             if not b.done:
                 taken = carried.advance([*results, *[w.variables[s] for s in storages]])
-                w.poll(cost)
+                if not is_short:
+                    w.poll(cost)
                 carried.close(taken, b.block, closing)
                 close_turn(b.op("i64", f"add nuw nsw {turn}, 1"), b.block)
                 b.jump(head)
-    return _after_loop(w, carried, storages, exits, after)
+    results = _after_loop(w, carried, storages, exits, after)
+    if is_short:
+        w.charge(b.imul(turn, cost))
+    return results
 
 
 def _write_bounded(w: Lowering, test: Graph, body: Graph, carried: Carried, plan: in_bounds.Plan,
@@ -127,22 +133,22 @@ def _write_bounded(w: Lowering, test: Graph, body: Graph, carried: Carried, plan
         """Poll for the iterations of a piece up to `stop`, assuming up to twice their number."""
         ways = b.sub(stop, start) if bound.up else b.sub(start, stop)
         shift = b.sub(const("i64", 63), b.call("i64", "llvm.ctlz.i64", plan.step, const("i1", 0)))
-        w.poll(b.imul(b.lshr(ways, shift), cost))
+        (w.charge if plan.undivided else w.poll)(b.imul(b.lshr(ways, shift), cost))
 
     before, first = b.block, carried.vals(carried.first)
     b.branch(goes_on(first, plan.limit), pieces, after)
     b.start(pieces)
-    outer = carried.open(carried.first, before)
-    start, stop = number(carried.vals()), plan.limit
-    if not plan.recurrent:
-        longest = b.imul(plan.step, CREDIT // max(cost, 1))
+    outer = None if plan.undivided else carried.open(carried.first, before)
+    start, stop = number(carried.vals(carried.first if outer is None else None)), plan.limit
+    if outer is not None:
+        longest = b.imul(plan.step, max(CREDIT // max(cost, 1), 1))
         far = b.intrinsic("sadd.sat" if bound.up else "ssub.sat", start, b.i64(longest))
         stop = b.intrinsic("smin" if bound.up else "smax", far, stop)
     if not bound.more:
         poll(stop)
     entering = b.block
     b.start(head)
-    inner = carried.open(carried.current, entering)
+    inner = carried.open(carried.first if outer is None else carried.current, entering)
     exits = [(first, before)]
     with inside_loop(w):
         if bound.more:
@@ -160,14 +166,25 @@ def _write_bounded(w: Lowering, test: Graph, body: Graph, carried: Carried, plan
         if not b.done:
             taken = carried.advance(results)
             carried.close(taken, b.block, inner)
-            b.branch(goes_on(taken, stop), head, rest)
+            b.branch(_goes_on(b, bound, taken[bound.place][0], stop), head, rest,
+                     plan.mark(b, _UNROLLED if bound.more else 0))
             b.start(rest)
             if bound.more:
                 poll(number(taken))
-            carried.close(taken, b.block, outer)
             exits.append((taken, b.block))
-            b.branch(goes_on(taken, plan.limit), pieces, after)
+            if outer is None:
+                b.jump(after)
+            else:
+                carried.close(taken, b.block, outer)
+                b.branch(goes_on(taken, plan.limit), pieces, after)
     return _after_loop(w, carried, [], exits, after)
+
+
+def _goes_on(b: Builder, bound: in_bounds.Bound, number: Val, stop: Val) -> Val:
+    """Whether a `while` goes on after an iteration, with this number: in a form that tells LLVM the trip count."""
+    if number.ty != "i64" or not bound.by_ones:
+        return b.icmp(bound.relation, b.extend(number, False), stop)
+    return b.icmp("ne", number, stop if bound.relation[2] == "t" else b.add(stop, const("i64", 1 if bound.up else -1)))
 
 
 def _write_versions(w: Lowering, node: Node, carried: Carried, plan: in_bounds.Plan, fast: Callable[[], list[Value]],
@@ -311,20 +328,21 @@ class Counted(Reduce):
         if not isinstance(cost, int) or in_bounds.has_loop(self.body):
             return super().write(first)
         first = first or const("i64", 0)
-        size = CREDIT // max(cost, 1)
+        size = max(CREDIT // max(cost, 1), 1)
         if self.length.ref.isdigit() and int(self.length.ref) <= size:
             size = 0
         plan = None if self.storages or self.batches or self.test is not None else in_bounds.planned(
             self.w, self.body, self.length, self.carried.first, self.envs["body"])
         if plan is None:
             return self.write_pieces(first, cost, size)
-        size = 0 if plan.recurrent else size
-        return _write_versions(self.w, self.node, self.carried, plan, lambda: self.write_pieces(first, cost, size),
-                               lambda: super(Counted, self).write(first))
+        size = 0 if plan.undivided else size
+        return _write_versions(
+            self.w, self.node, self.carried, plan, lambda: self.write_pieces(first, cost, size, plan.mark(self.w.b)),
+            lambda: super(Counted, self).write(first))
 
-    def write_pieces(self, first: Val, cost: int, size: int) -> list[Value]:
+    def write_pieces(self, first: Val, cost: int, size: int, mark: str = "") -> list[Value]:
         """Write the loop as two nested loops: the inner one runs at most `size` iterations (0: all) without a poll,
-        the outer one polls between them."""
+        the outer one polls between them. `mark`: metadata for the back edge of the inner one."""
         w, b, carried = self.w, self.w.b, self.carried
         pieces, head, exiting, rest, after = map(b.label, ("pieces", "for", "exiting", "rest", "end"))
         before = b.block
@@ -337,9 +355,9 @@ class Counted(Reduce):
             outer = carried.open(carried.first, before)
             stop = b.intrinsic("smin", b.add(start, const("i64", size)), self.length)
         ahead = self.test is None and not self.storages  # all iterations of the piece run
-        before = pieces
+        before, poll = pieces, w.poll if size else w.charge
         if ahead:
-            w.poll(b.imul(b.isub(stop, start), cost))
+            poll(b.imul(b.isub(stop, start), cost))
             before = b.block
         b.start(head)
         index, close_index = b.open_phi("i64", start, before)
@@ -352,11 +370,12 @@ class Counted(Reduce):
                 following = b.op("i64", f"add nuw nsw {index}, 1")
                 carried.close(taken, b.block, inner)
                 close_index(following, b.block)
-                b.branch(b.icmp("slt", following, stop), head, rest)
+                # with `slt` LLVM did not know the trip count
+                b.branch(b.icmp("ne", following, stop), head, rest, mark)
                 for block in [rest] if self.test is None else [exiting, rest]:
                     b.start(block)
                     if not ahead:
-                        w.poll(b.imul(b.isub(index if block is exiting else following, start), cost))
+                        poll(b.imul(b.isub(index if block is exiting else following, start), cost))
                     if block is exiting:
                         self.exits[-1] = taken, b.block
                         b.jump(after)

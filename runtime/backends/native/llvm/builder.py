@@ -82,10 +82,15 @@ class Module:
         self.metadata.append(f"!{len(self.metadata)} = distinct !{{}}")
         return f", {ACCESSES} !{len(self.metadata) - 1}"
 
-    def back_edge(self, group: str = "", unroll: bool = True) -> str:
-        """Metadata for a back edge: whether the accesses of `group` are parallel, and LLVM may unroll the loop."""
+    def back_edge(self, group: str = "", unroll: bool = True, at_runtime: bool = True, vectorize: bool = True,
+                  times: int = 0) -> str:
+        """Metadata for a back edge: whether the accesses of `group` are parallel, whether LLVM may unroll the loop (at
+        all, and if the trip count is unknown) and vectorise it, and how often it has to unroll it (0: as it likes)."""
         properties = [f'!"{PARALLEL}", {group.rpartition(" ")[2]}'] * bool(group)
         properties += ['!"llvm.loop.unroll.disable"'] * (not unroll)
+        properties += ['!"llvm.loop.unroll.runtime.disable"'] * (not at_runtime)
+        properties += ['!"llvm.loop.vectorize.enable", i1 false'] * (not vectorize)
+        properties += [f'!"llvm.loop.unroll.count", i32 {times}'] * bool(times)
         k, last = len(self.metadata), len(self.metadata) + len(properties)
         if k == last:
             return ""

@@ -9,6 +9,8 @@ as `while j >= 0 and x[j] > key`. An index
 is within an axis of invariant size if its first and last values are. Integer arithmetic wraps, but as all of these
 values are positions in the axis, so are the wrapped ones. In a `while`, i is the distance from the first number, up to
 the limit.
+
+A loop that takes one item after another of a short axis ends soon, so it runs without polls for signals.
 """
 from __future__ import annotations
 
@@ -21,19 +23,21 @@ from typing import Final, NamedTuple
 from runtime.backends.native.codegen.context import Lowering, Value
 from runtime.backends.native.codegen.index_expressions import Array
 from runtime.backends.native.kernels.shapes import integer
-from runtime.backends.native.llvm.builder import Index, Val, const
+from runtime.backends.native.llvm.builder import Builder, Index, Val, const
 from runtime.backends.native.loops.if_conversion import LOOPS, type_of
 from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import DType, TensorType, int32, int64
 
-__all__ = ["Bound", "Plan", "bounded", "has_loop", "planned", "taken_ahead"]
+__all__ = ["Bound", "Plan", "bounded", "ends_soon", "has_loop", "planned", "planned_while", "taken_ahead"]
 
 _ITEMS: Final = ("getitem", "setitem")
 _FEW: Final = 8
 """Iterations up to which the test costs more than it saves."""
 _UNDIVIDED: Final = 1 << 23
 """Iterations up to which a loop may run without a poll for signals."""
+_SHORT_AXIS: Final = 1 << 20
+"""Items of an axis up to which the same holds for a loop that takes one after another."""
 _SHORT: Final = 12
 """Nodes of a branch whose items may be read speculatively."""
 _LONGEST_STEP: Final = 1 << 40
@@ -69,20 +73,35 @@ class Bound(NamedTuple):
     holds: Node
     more: bool
 
+    @property
+    def by_ones(self) -> bool:
+        return self.step.constant is not None and abs(int(self.step.constant)) == 1
+
 
 class Plan(NamedTuple):
     """`holds`: whether the items of `nodes` are within bounds in all iterations, and the checks `fitting` pass: that
-    sums do not overflow, and, of a `while`, that its number is in bounds (see `Bound.holds`). `recurrent`: an iteration
-    reads items that earlier ones set, which LLVM keeps in registers if the loop is not cut into pieces; then it may
-    have only few iterations. For a `while`: its `limit` and `step` (see `Bound`).
+    sums do not overflow, and, of a `while`, that its number is in bounds (see `Bound.holds`). `undivided`: it runs
+    without polls for signals, as it has few iterations: the axis whose items it takes is short, or `holds` tests it,
+    as an iteration reads items that earlier ones set, which LLVM keeps in registers if nothing comes in between.
+    `in_turn`: such a loop with branches. `scatters`: the loop only sets items that are not side by side to an invariant
+    value. For a `while`: its `limit` and `step` (see `Bound`).
     """
 
     holds: Val
     nodes: frozenset[Node]
-    recurrent: bool
+    undivided: bool
     fitting: frozenset[Node] = frozenset()
     limit: Val = const("i64", 0)
     step: Val = const("i64", 0)
+    in_turn: bool = False
+    scatters: bool = False
+
+    def mark(self, b: Builder, times: int = 0) -> str:
+        """Metadata for the back edge: LLVM unrolls the loop `times` (0: as it likes). Iterations that wait for each
+        other gain nothing from it, and the processor predicts each copy of a branch anew. Nor are vectors of positions
+        of use where each item is set by itself."""
+        return b.module.back_edge(
+            at_runtime=not self.in_turn, vectorize=not self.scatters, times=0 if self.in_turn else times)
 
 
 def has_loop(graph: Graph) -> bool:
@@ -175,6 +194,23 @@ def planned_while(w: Lowering, bound: Bound, test: Graph, body: Graph, state: Se
     return planner.plan_while(bound, integer(w, limit), integer(w, step))
 
 
+def ends_soon(w: Lowering, test: Graph, body: Graph, state: Sequence[Value],
+              envs: Mapping[str, Mapping[GraphValue, Value]]) -> bool:
+    """Whether a `while` loop, which starts with `state`, has so few iterations that it needs no polls for signals: as
+    each takes another item of a short axis, it would soon leave the axis."""
+    if not all(_is_simple(node) for graph in (test, body) for node in graph.walk()):
+        return False
+    planner = _Planner(w, body, body.inputs, state, envs["body"])
+    planner.add_test(test, envs["test"])
+    return planner.ends_soon(test)
+
+
+def _is_short(tests: Sequence[tuple[Affine, Index, DType]]) -> bool:
+    """Whether the positions of an item move along a short axis."""
+    return any(isinstance(size, int) and size <= _SHORT_AXIS and 0 < abs(_as_constant(affine.stride) or 0) < _SHORT_AXIS
+               for affine, size, _ in tests)
+
+
 def _is_simple(node: Node) -> bool:
     """Whether a node works on scalars and items, so that it is small enough to be written twice."""
     if node.op.name in _ITEMS:
@@ -238,11 +274,12 @@ class _Planner:
         found, fitting = self.items(), frozenset(filter(self.fits_at_ends, self.nodes))
         if not found and not fitting:
             return None
-        recurrent = self.recurs(found)
-        holds = self.all_hold(found, recurrent)
+        recurs, is_short = self.recurs(found), any(map(_is_short, found.values()))
+        holds = self.all_hold(found, recurs and not is_short)
         for name, x, y in dict.fromkeys(self.exact):
             holds = self.w.b.and_(holds, self.w.b.not_(self.overflows(name, x, y)))
-        return Plan(holds, frozenset(found), recurrent, fitting)
+        return Plan(holds, frozenset(found), recurs or is_short, fitting, in_turn=recurs and self.branches(),
+                    scatters=self.scatters(found))
 
     def plan_while(self, bound: Bound, limit: Val, step: Val) -> Plan | None:
         b, number = self.w.b, self.inputs[bound.place]
@@ -256,13 +293,26 @@ class _Planner:
         first = integer(self.w, self.known[number])
         distance = b.sub(limit, first) if bound.up else b.sub(first, limit)
         self.length = b.add(distance, const("i64", int(bound.relation[2] == "e")))
-        recurrent = bool(found) and self.recurs(found)
+        recurs, is_short = self.recurs(found), any(map(_is_short, found.values()))
+        holds = self.all_hold(found, recurs and not is_short)
         wraps = self.wraps(type_of(number).dtype, "add" if bound.up else "sub", limit, step)
         few = b.icmp("ult", b.sub(step, const("i64", 1)), const("i64", _LONGEST_STEP))
         runs = b.and_(b.icmp(bound.relation, first, limit), b.and_(b.not_(wraps), few))
         if bound.more:
             fitting |= {bound.holds}
-        return Plan(b.and_(runs, self.all_hold(found, recurrent)), frozenset(found), recurrent, fitting, limit, step)
+        return Plan(b.and_(runs, holds), frozenset(found), recurs or is_short, fitting, limit, step,
+                    recurs and self.branches(), self.scatters(found, bound.by_ones))
+
+    def ends_soon(self, test: Graph) -> bool:
+        """Whether each iteration takes an item that is a constant distance further along a short axis."""
+        self.counters = {x: Affine(frozenset({(x, 1)}), _ZERO) for x in self.inputs}
+        moved = [(x, self.affine(after)) for x, after in zip(self.inputs, self.body.outputs, strict=True)]
+        steps = {x: _sum(after.base, frozenset({(x, -1)})) for x, after in moved if after is not None}
+        self.counters = {x: Affine(frozenset({(x, 1)}), step) for x, step in steps.items()
+                         if _as_constant(step) is not None}
+        self.affines.clear()
+        found = self.items()
+        return any(_is_short(found[node]) for node in (*test.nodes, *self.body.nodes) if node in found)
 
     def fits_at_ends(self, node: Node) -> bool:
         """Whether a node checks that a sum, difference or multiple does not overflow that is affine in the number of
@@ -339,9 +389,9 @@ class _Planner:
                     found[node] = tests
         return found
 
-    def all_hold(self, found: Mapping[Node, list[tuple[Affine, Index, DType]]], recurrent: bool) -> Val:
+    def all_hold(self, found: Mapping[Node, list[tuple[Affine, Index, DType]]], few: bool) -> Val:
         holds = [self.test(*test) for test in dict.fromkeys([test for tests in found.values() for test in tests])]
-        if recurrent:
+        if few:
             holds.append(self.w.b.icmp("ult", self.length, const("i64", _UNDIVIDED)))
         return functools.reduce(self.w.b.and_, holds, const("i1", 1))
 
@@ -354,7 +404,24 @@ class _Planner:
                     *[(x.stride, frozenset(term for term in x.base if term[0] is not None)) for x in axes])
             offsets = tuple([dict(x.base).get(None, 0) for x in axes])
             places.setdefault(kind, {}).setdefault(node.op.name, set()).add(offsets)
-        return any(of.get("getitem", set()) - of["setitem"] for of in places.values() if "setitem" in of)
+        return any(len(of["setitem"] | of["getitem"]) > 1 for of in places.values() if len(of) > 1)
+
+    def branches(self) -> bool:
+        return any(node.subgraphs for node in self.body.walk())
+
+    def scatters(self, found: Mapping[Node, Sequence[tuple[Affine, Index, DType]]], by_ones: bool = True) -> bool:
+        """Whether the loop only sets items to invariant values, and these are not side by side (`Plan.scatters`).
+        `by_ones`: each iteration adds 1 to the number on which the strides are based, or subtracts it."""
+        def is_far(node: Node) -> bool:
+            strides = iter([affine.stride for affine, _, _ in found[node]])
+            *rows, last = [next(strides) if entry == "?" else _ZERO for entry in node.params["index"]]
+            return not by_ones or any(rows) or last not in (_ONE, _times(_ONE, -1))
+
+        sets = [node for node in self.nodes if node.op.name == "setitem"]
+        counts = all(self.root(x) is self.root(after) or self.affine(after) is not None
+                     for x, after in zip(self.inputs, self.body.outputs, strict=True))
+        return counts and bool(sets) and not self.branches() and all(
+            node in found and self.is_fixed(node.inputs[1]) and is_far(node) for node in sets)
 
     def tests_of(self, node: Node) -> list[tuple[Affine, Index, DType]] | None:
         """The affine indices of a node, with the sizes of their axes and their dtypes; None if one is not known before
