@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from runtime.core.errors import locate
 from runtime.core.op import CAST
 from runtime.core.operations import OPERATIONS
@@ -11,16 +13,20 @@ from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.trace import apply, convert_to_tensor
-from runtime.core.types import float64, int64
+from runtime.core.types import DType, float64, int32, int64, uint8
 from runtime.ops.concat_split import concat
+from runtime.ops.creation import zeros
 from runtime.ops.effects import raise_unless
 from runtime.ops.indexing import getitem
 from runtime.ops.lists import list_split
-from runtime.ops.logic import not_equal
-from runtime.ops.reduction import cumsum
+from runtime.ops.logic import equal, less_equal, logical_and, logical_not, not_equal, where
+from runtime.ops.math import cast, maximum
+from runtime.ops.reduction import cumsum, reduce_all, reduce_sum
+from runtime.ops.shape import dim
 from runtime.ops.strings import as_bytes
 from runtime.ops.text_functions import ERRORS, FUNCTIONS, filled, text_function
 from runtime.staging.values.element_layout import STRING, StagedStructures
+from runtime.staging.values.list import branch
 
 __all__ = ["call_text"]
 
@@ -40,6 +46,31 @@ _CONSTANTS: Final = frozenset({str, int, float, bool, type(None)})
 def call_text(function: str, *args: Any, **keywords: Any) -> Any:
     """What the function of that name (`FUNCTIONS`) gives for these arguments, some of which only the graph knows: a
     number, text, or a list or tuple of text. Errors that depend on the text are raised when the graph runs."""
+    if function == "int" and len(args) == 1 and not keywords:
+        return _int_of(args[0])
+    return _called(function, args, keywords)
+
+
+def _int_of(text: Text) -> Any:
+    """`int(text)`: of a few digits, perhaps with a minus, without a call of Python."""
+    whole = as_bytes(text)
+    has_minus = equal(getitem(concat([whole, zeros([1], uint8)], 0), 0), ord("-"))
+    digits = cast(getitem(whole, slice(cast(has_minus, int32), None)), int64) - ord("0")
+    count = dim(digits, 0)
+    is_plain = logical_and(reduce_all(logical_and(less_equal(0, digits), less_equal(digits, 9))),
+                           logical_and(less_equal(1, count), less_equal(count, len(_POWERS))))
+    value = reduce_sum(getitem(digits, slice(None, len(_POWERS))) * getitem(
+        _POWERS, slice(maximum(len(_POWERS) - count, 0), None)))
+    value = _weak(where(has_minus, -value, value), int64)
+    (found,) = branch(logical_not(is_plain), lambda _: (_called("int", (text,), {}),), (value,), ("int",))
+    return found
+
+
+_POWERS: Final = 10 ** np.arange(17, -1, -1, dtype=np.int64)
+
+
+def _called(function: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """`call_text` by a call of Python."""
     if function not in FUNCTIONS:
         next(arg for arg in (*args, *keywords.values()) if isinstance(arg, Text)).refuse()
     operands: list[Any] = []
@@ -110,12 +141,16 @@ def _located(error: Exception) -> Exception:
     return error
 
 
+def _weak(number: Any, dtype: DType) -> Any:
+    return apply(CAST, number, dtype=dtype, weak=True)
+
+
 def _value(kind: type, results: Sequence[Any]) -> Any:
     """The value for which results stand: Python's numbers as weak scalars."""
     if kind is str:
         return Text.of_utf8(results[0].value)
     if kind in (int, float):
-        return apply(CAST, results[0], dtype=int64 if kind is int else float64, weak=True)
+        return _weak(results[0], int64 if kind is int else float64)
     if kind is bool:
         return results[0]
     whole, sizes = results

@@ -154,6 +154,42 @@ def test_wrong_arguments_are_errors_where_they_are(fn: Any) -> None:
     assert where.startswith(f"{__file__}:") and message.split("(")[-1][:20] in where
 
 
+def test_ints_of_few_digits_do_not_call_python() -> None:
+    pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
+
+    def parsed(n):
+        total = 0
+        for i in range(n):
+            total += int(str(i)) + int(f"-{i}0") + sum(int(digit) for digit in str(i))
+        return total
+
+    fn = rt.function(parsed, executor="native")
+    assert fn(rt.constant(120)) == parsed(120)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("runtime.ops.text_functions.FUNCTIONS", {})
+        assert fn(rt.constant(120)) == parsed(120)
+
+
+@pytest.mark.parametrize("text", [
+    " 7", "+7", "1_0", "-", "", "\u0663", "007", "-0", "9" * 18, "9" * 19, "1" + "0" * 18])
+def test_ints_of_other_text(text: str) -> None:
+    def f(n):
+        return int(f"{n}{text}"[1:])
+
+    try:
+        want = f(1)
+    except ValueError as error:
+        with pytest.raises(ValueError, match="invalid literal for int") as raised:
+            rt.function(f)(rt.constant(1))
+        assert str(error) in str(raised.value)
+    else:
+        if abs(want) < 1 << 63:
+            assert rt.function(f)(rt.constant(1)) == want
+        else:
+            with pytest.raises(OverflowError, match="does not fit into the 64 bits"):
+                rt.function(f)(rt.constant(1))
+
+
 def test_an_int_that_does_not_fit() -> None:
     with pytest.raises(OverflowError, match="100000000000000000000 does not fit into the 64 bits of Python's ints"):
         rt.function(lambda n: int(f"{n}00000000000000000000"))(rt.constant(1))
