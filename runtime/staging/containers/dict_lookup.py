@@ -214,7 +214,8 @@ def put_item_of(mapping: dict[Any, Any], key: Any, value: Any) -> None:
 @_else(dict_presence.has_key)
 def has_key(mapping: Any, key: Any) -> Any:
     """`key in mapping`, for a dict or its keys view: a bool, or a bool scalar tensor."""
-    dict_presence.check_keys(mapping)
+    if settle_keys(mapping):
+        return StagedDict.of(mapping).contains(key)
     place = _position(list(mapping), key)
     return place < len(mapping)
 
@@ -255,8 +256,8 @@ def method_of_dict(fn: Any) -> Any:
         asks = args and (not keywords or [*keywords] == ["last"]) and is_staged_key(args[0])
         if args and not asks and fn.__name__ in _SETTING and settle_order(fn.__self__, args[0]):
             return getattr(StagedDict.of(fn.__self__), fn.__name__)(*args)
-        if asks:
-            dict_presence.check_keys(fn.__self__)
+        if asks and settle_keys(fn.__self__):
+            return getattr(StagedDict.of(fn.__self__), fn.__name__)(*args, **keywords)
         with following(fn.__self__):
             return (functools.partial(staged, fn.__self__) if asks else found)(*args, **keywords)
 
@@ -291,8 +292,7 @@ def delete_item_of(mapping: dict[Any, Any], key: Any) -> None:
 
 @_else(dict_presence.pop)
 def _pop(mapping: dict[Any, Any], key: Any, /, *default: Any) -> Any:
-    if not has_staged_items(mapping):
-        dict_presence.check_keys(mapping)
+    if not (has_staged_items(mapping) or settle_keys(mapping)):
         place = _position(list(mapping), key)
         if not isinstance(place, Tensor):  # certainly missing
             _check(place, len(mapping) + len(default), key)

@@ -480,17 +480,19 @@ def test_items_of_another_type() -> None:
     assert source.endswith('| ' + '        d[n] = "x"') and remedy == "Let all items of the dict be of one type."
 
 
-def test_keys_that_are_there_on_some_ways_only() -> None:
-    @rt.function
-    def look_up(n):
-        d = {"a": 1}
-        if n > 1:
-            d["b"] = 2
-        key = "a" if n < 3 else "b"
-        return key in d
+def some_keys(n):
+    d = {"a": 1}
+    if n > 2:
+        d["b"] = 2
+    key = "a" if n < 2 else "b"
+    return key in d, d.get(key, 7), d.get(f"{key}", 7), d.pop(key, 8), d
 
-    with pytest.raises(StagingError, match="known only when the graph runs"):
-        look_up(rt.constant(1))
+
+@executors
+def test_keys_that_are_there_on_some_ways_only(executor: str) -> None:
+    traced = rt.function(some_keys, executor=executor)
+    for n in (1, 2, 3):
+        assert plain(traced(rt.constant(n))) == some_keys(n)
 
 
 @executors
