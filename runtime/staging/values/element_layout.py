@@ -343,8 +343,9 @@ class Tables(NoItems):
     def __init__(self, content: Any) -> None:
         self.content, self.structure = content, content.structure
         super().__init__(content.empty if isinstance(content, StagedItems) else type(content)())
-        values = self.structure[1] if self.is_dict else ()
-        if any(layout.ragged != (False,) for layout in leaf_layouts(self.structure)) or may_change(values):
+        keys, values = self.structure if self.is_dict else (self.structure, ())
+        if any(any(layout.ragged) for layout in leaf_layouts(keys)) or may_change(values) or any(
+                layout.ragged != (False,) for layout in leaf_layouts(values)):
             want_references()
             raise staging_error(
                 "a dict or set whose items only the graph knows is an element of a list or dict, and has text, None,"

@@ -183,8 +183,8 @@ def test_a_loop_that_needs_the_character_itself_is_unrolled() -> None:
 
 
 @pytest.mark.parametrize(("program", "text"), [
-    (lambda i, j: S[i:j].upper(), "text with the value of a tensor in it is known only when the graph runs"),
-    (lambda i, j: S[i].split(), "text with the value of a tensor in it is known only when the graph runs"),
+    (lambda i, j: S[i:j].encode(), "text that only the graph knows is given to encode"),
+    (lambda i, j: complex(S[i:j]), "text with the value of a tensor in it is known only when the graph runs"),
     (lambda i, j: B[i:j], "bytes are cut here where only the graph knows"),
 ])
 def test_refused(program: Callable[[Any, Any], Any], text: str) -> None:
