@@ -7,7 +7,9 @@ class may not be reached, and a `finally` may be left early. The outermost trace
 """
 from __future__ import annotations
 
+import copy
 import threading
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -15,6 +17,7 @@ __all__ = ["at_end", "of_trace", "restored"]
 
 T = TypeVar("T")
 L = TypeVar("L", bound=threading.local)
+_TABLES: Final = (dict, list, set, Counter)
 _states: Final[list[threading.local]] = []
 _ends: Final[list[Callable[[], object]]] = []
 
@@ -27,7 +30,8 @@ def at_end(end: Callable[[], object]) -> Callable[[], object]:
 
 
 def of_trace(state: L) -> L:
-    """Restore the attributes of `state` when the outermost trace of a thread ends."""
+    """Restore the attributes of `state`, and the contents of those that are tables, when the outermost trace of a
+    thread ends: they may keep graphs alive."""
     _states.append(state)
     return state
 
@@ -43,7 +47,8 @@ def restored(trace: Callable[[], T]) -> T:
     """The result of `trace`; afterwards the registered state of this thread is as before."""
     if _here.traces:
         return trace()
-    before = [(state, dict(vars(state))) for state in _states]
+    before = {state: {name: copy.copy(value) if type(value) in _TABLES else value
+                      for name, value in vars(state).items()} for state in _states}
     try:
         try:
             _here.traces = True
@@ -54,9 +59,10 @@ def restored(trace: Callable[[], T]) -> T:
         _restore(before)
 
 
-def _restore(before: list[tuple[threading.local, dict[str, Any]]]) -> None:
+def _restore(before: dict[threading.local, dict[str, Any]]) -> None:
     for end in _ends:
         end()
-    for state, attributes in before:
+    for state in _states:
+        attributes = before[state] if state in before else vars(type(state)())  # else the trace loaded its module
         for name in list(vars(state)):  # unchanged ones, too: an interrupt may have cut short the effects of a setter
             setattr(state, name, attributes[name] if name in attributes else getattr(type(state), name))

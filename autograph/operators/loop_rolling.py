@@ -21,7 +21,7 @@ from autograph.core.backend import UNBOUND, Backend, RolledLoop, ambient, stagin
 from autograph.core.iterator_sources import Source, dict_of, source_of
 from autograph.core.lists import LISTS
 from autograph.core.slots import fields_in
-from autograph.core.trace_cleanup import at_end, of_trace
+from autograph.core.trace_cleanup import of_trace
 from autograph.operators.loop_unrolling import code_of, lose_after_exit, unroll
 from autograph.state.reachability import cell_is_filled
 from autograph.state.statement_state import snapshot_of
@@ -44,12 +44,6 @@ class _Known(threading.local):
 
 
 _known = of_trace(_Known())
-
-
-@at_end
-def _forget() -> None:
-    _known.rolls.clear()
-    _known.quiet.clear()
 
 
 class _NotTheSame(Exception):

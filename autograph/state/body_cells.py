@@ -51,7 +51,8 @@ def add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
 class _Noted(threading.local):
     """Ids of the cells that `bind` and `note` recorded since the running body began."""
 
-    cells: set[int] = set()
+    def __init__(self) -> None:
+        self.cells: set[int] = set()
 
 
 noted = of_trace(_Noted())
