@@ -2,14 +2,15 @@
 from __future__ import annotations
 
 import functools
+from collections import OrderedDict
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
 from autograph.core.lists import DICTS, LISTS, MUTATORS, is_list
-from autograph.core.slots import is_users_class
+from autograph.core.slots import fields_in, is_users_class
 from autograph.state.structure import ATOMS, is_container, parts_in
 
-__all__ = ["has_namesakes", "is_computed", "note_places", "takes_any"]
+__all__ = ["has_namesakes", "is_computed", "items_of", "note_places", "stores_itself", "takes_any"]
 
 
 def takes_any(holder: Any, kind: str) -> bool:
@@ -33,6 +34,23 @@ def is_computed(holder: Any, attribute: str) -> bool:
             stored = isinstance(found, (MemberDescriptorType, GetSetDescriptorType))
             return hasattr(type(found), "__set__") and not stored
     return False
+
+
+def stores_itself(holder: Any, attribute: str) -> bool:
+    """Whether an object stores an attribute in its own `__dict__` or slots. Then its value can be moved in and out
+    without a `__setattr__` of the user's, which has run where the program assigned it."""
+    fields = fields_in(holder)
+    cls: Any = type(holder)
+    return fields is not None and (attribute in fields or not hasattr(cls, "__getattr__")) and (
+        cls.__getattribute__ is object.__getattribute__)
+
+
+def items_of(holder: Any) -> Any:
+    """The class whose methods move items in and out of a container: of a list or dict, not the user's, whose own
+    `__setitem__` has run where the program assigned the item."""
+    cls = type(holder)
+    return next((base for base in (OrderedDict, dict, list)
+                 if issubclass(cls, base) and cls.__getitem__ is base.__getitem__), cls)
 
 
 def note_places(value: Any, place: Any, places: dict[int, tuple[Any, set[Any]]]) -> None:

@@ -15,6 +15,7 @@ from autograph.core.backend import UNBOUND, Backend, Checkpoint, ambient, keep_k
 from autograph.core.iterator_positions import Place, hides_place, line_of_use, taken_by
 from autograph.core.lists import DICTS, is_list
 from autograph.core.lost_iterators import hidden
+from autograph.core.slots import put, take_out
 from autograph.core.staged_items import has_staged_items, storage_of
 from autograph.core.untracked_mutables import is_array
 from autograph.core.unwinding import Remake, Restage, RotateLoop
@@ -24,7 +25,7 @@ from autograph.state.earlier_runs import Statement, running, statement_of
 from autograph.state.escaping_values import EscapingValues
 from autograph.state.heap_snapshot import Heap
 from autograph.state.key_order import KeyOrders
-from autograph.state.path_steps import has_namesakes, is_computed, note_places, takes_any
+from autograph.state.path_steps import has_namesakes, is_computed, items_of, note_places, stores_itself, takes_any
 from autograph.state.reachability import (
     Reach,
     advances_in_python,
@@ -288,19 +289,20 @@ class State:
         if isinstance(holder, tuple):
             return  # its parts change in place
         if kind == ".":
+            is_stored = stores_itself(holder, key)
             if value is UNBOUND:
-                delattr(holder, key)
+                (take_out if is_stored else delattr)(holder, key)
             else:
-                setattr(holder, key, value)
+                (put if is_stored else setattr)(holder, key, value)
             return
         key = self.key(kind, key)
         if is_list(holder) and type(key) is int and not -len(holder) <= key < len(holder):
             return  # the whole list is state, and it is shorter now
         if value is UNBOUND:
-            del holder[key]
+            items_of(holder).__delitem__(holder, key)
         else:
             keep_keys(holder)
-            holder[key] = value
+            items_of(holder).__setitem__(holder, key, value)
 
     def key(self, kind: str, key: Any) -> Any:
         return self.get((key,)) if kind == "[name]" else key

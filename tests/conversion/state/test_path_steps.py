@@ -1,12 +1,20 @@
 """Steps of paths: what computes an attribute, whose items can be set, and which places hold a container."""
 from __future__ import annotations
 
+from collections import OrderedDict
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from autograph.state.path_steps import has_namesakes, is_computed, note_places, takes_any
+from autograph.state.path_steps import (
+    has_namesakes,
+    is_computed,
+    items_of,
+    note_places,
+    stores_itself,
+    takes_any,
+)
 
 
 class Slots:
@@ -31,6 +39,41 @@ class Watched:
 def test_attributes_that_are_computed() -> None:
     assert is_computed(Watched(), "y") and not is_computed(Watched(), "x")
     assert not is_computed(Slots(), "x") and not is_computed(SimpleNamespace(x=1), "x")
+
+
+class Delegating:
+    """Keeps all of its attributes in another object."""
+
+    def __init__(self) -> None:
+        vars(self)["inner"] = SimpleNamespace()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.inner, name, value)
+
+
+def test_objects_that_store_an_attribute() -> None:
+    assert stores_itself(Watched(), "x") and stores_itself(Watched(), "new") and stores_itself(Slots(), "x")
+    assert stores_itself(Delegating(), "inner") and not stores_itself(Delegating(), "x")
+    assert not stores_itself(SimpleNamespace, "x")
+
+
+def test_whose_methods_move_items() -> None:
+    class Tracked(dict[Any, Any]):
+        def __setitem__(self, key: Any, value: Any) -> None:
+            raise AssertionError
+
+    class Computed(dict[Any, Any]):
+        def __getitem__(self, key: Any) -> Any:
+            return 1
+
+    class Ordered(OrderedDict[Any, Any]):
+        pass
+
+    for holder, cls in ((Tracked(), dict), (Computed(), Computed), (Ordered(), OrderedDict), ([1], list)):
+        assert items_of(holder) is cls
 
 
 @pytest.mark.parametrize("holder, kind, can_be_set", [

@@ -220,3 +220,32 @@ def test_a_path_through_an_attribute_that_is_state_is_not_state_of_its_own() -> 
     [cond] = [node for node in graph.nodes if node.op.name == "cond"]
     assert len(cond.outputs) == 1
     assert [int(rt.function(f)(rt.constant(n))) for n in (3, 0)] == [3, 6]
+
+
+class Counting:
+    """As a layer of Keras: what is assigned is examined."""
+
+    def __setattr__(self, name, value):
+        assert not isinstance(value, (list, dict))
+        vars(self)[name] = value
+
+
+class Examined(dict):
+    def __setitem__(self, key, value):
+        assert not isinstance(value, (list, dict))
+        super().__setitem__(key, value)
+
+
+def test_own_setters_run_only_where_the_program_assigns() -> None:
+    """What had nothing before a loop may be unbound after it, and must not be examined then."""
+    @rt.function
+    def f(n):
+        o, d = Counting(), Examined()
+        for i in rt.range(n):
+            o.last = i
+            d["last"] = i + 1
+        return o.last, d["last"]
+
+    assert [int(x) for x in f(rt.constant(3))] == [2, 3]
+    with pytest.raises(AttributeError, match="'o' has no attribute 'last'"):
+        f(rt.constant(0))
