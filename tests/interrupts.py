@@ -75,12 +75,12 @@ def left_over() -> Iterator[str]:
     """What a trace that was left should have put back."""
     from autograph.core.backend import ambient
     from autograph.dispatch.converted_call import at_work
-    from runtime.core.trace import current_graph, is_watched, open_traces
+    from runtime.core.trace import current_graph, open_traces, watchers
     from runtime.function.variable import creation
 
     if current_graph() is not None or ambient.backend is not None or open_traces:
         yield "a trace is open"
-    if is_watched():
+    if watchers():
         yield "a trace is watched"
     if creation.current is not None:
         yield "variables are made for a trace"

@@ -236,6 +236,7 @@ def _staged(map_: _Map, xs: Sequence[Any]) -> Any:
         except Unreachable as end:  # the graph always raises
             never = end
         set_outputs(lane, [x for x in flat if x is not None])
+    lane.is_over = True
     prune(lane)
     results = iter(_all_lanes(map_, *_closed(lane, rows)))
     if never is not None:

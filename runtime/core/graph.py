@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
-from autograph.backend import at_end, format_error, of_trace
+from autograph.backend import format_error, of_trace
 from runtime.core.errors import GraphError, ShapeError, StagingError, locate
 from runtime.core.op import Errors, Op
 from runtime.core.operations import OPERATIONS
@@ -75,7 +75,6 @@ class _Loops(threading.local):
 
 loops: Final = of_trace(_Loops())
 """The unrolled loops of the running trace that have many iterations."""
-at_end(lambda: loops.unrolled.clear())
 
 
 INSTEAD: Final = (
@@ -214,8 +213,8 @@ class Graph:
     `parent`."""
 
     __slots__ = (
-        "__weakref__", "_captured", "captures", "executable", "inputs", "is_rolled", "name", "nodes", "outputs",
-        "parent", "refined", "written")
+        "__weakref__", "_captured", "captures", "executable", "inputs", "is_over", "is_rolled", "name", "nodes",
+        "outputs", "parent", "refined", "written")
 
     def __init__(self, name: str = "graph", parent: Graph | None = None) -> None:
         self.name = name
@@ -226,6 +225,7 @@ class Graph:
         self.outputs: list[Value] = []
         self.executable: Any = None  # the compiled form of the executor; None again when the graph changes
         self.refined: list[tuple[Any, Value, Value]] = []  # see `runtime.core.refined_tensors`
+        self.is_over = False  # whether its trace has ended, so that no other graph can use its values
         self.is_rolled = False  # whether it is the body of a loop over Python values
         self.written: tuple[Any, ...] = ()  # memory of arrays that it writes (`runtime.core.tensor_writes`)
         self._captured: dict[int, tuple[Any, Value]] = {}  # outer and inner value by id of the outer

@@ -1,16 +1,33 @@
 """The error for a tensor of another graph than that which is being traced."""
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from runtime.core.errors import InaccessibleTensorError
-from runtime.core.graph import Graph
+from runtime.core.graph import Graph, Value
 from runtime.core.tensor import GraphList, GraphTensor
 
-__all__ = ["inaccessible"]
+__all__ = ["Replacement", "inaccessible", "is_lost"]
 
 
-def inaccessible(x: GraphTensor | GraphList, graph: Graph | None) -> InaccessibleTensorError:
+class Replacement:
+    """What stands, outside of its graph, for a `value` of it."""
+
+    __slots__ = ()
+    value: Value
+
+
+def is_lost(x: Any) -> bool:
+    """Whether `x` is a tensor or list of a graph whose trace has ended, which that trace has left in some object, or
+    its replacement. It may be overwritten; a use is an error."""
+    kind = type(x)  # not `isinstance`: to read `__class__`, or the `value` of an array as an object, may add nodes
+    graph = x.value.graph if kind is GraphTensor or kind is GraphList or issubclass(kind, Replacement) else None
+    while graph is not None and not graph.is_over:
+        graph = graph.parent
+    return graph is not None
+
+
+def inaccessible(x: GraphTensor | GraphList | Replacement, graph: Graph | None) -> InaccessibleTensorError:
     """The error for a tensor used in `graph`, or (None) outside of all graphs, that belongs to another graph."""
     value = x.value
     position = value.node.position if value.node is not None else None

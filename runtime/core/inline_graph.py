@@ -19,7 +19,7 @@ def inline(
     `inputs`: tensors and lists for the graph's inputs; `variables`: by id, replacements for variables. Returns the
     tensors and lists for its outputs. `graph` is not changed.
     """
-    if trace.is_watched() and (errors := graph.errors):
+    if trace.watchers() and (errors := graph.errors):
         trace.announce_errors(into, errors)
     made: dict[Value, Value] = {}
     for x, value in zip(inputs, graph.inputs, strict=True):

@@ -44,7 +44,7 @@ from runtime.core.types import (
 __all__ = [
     "add_input", "announce_errors", "apply", "as_plain_tensor", "capture", "constant", "constant_tensor",
     "convert_beside", "convert_to_tensor", "current_graph", "hint", "holds_tensor", "init_scope", "inside_function",
-    "is_watched", "promoted_arrays", "raising", "set_outputs", "stands_for_array", "tell_watchers", "tracing",
+    "promoted_arrays", "raising", "set_outputs", "stands_for_array", "tell_watchers", "tracing",
     "watchers", "watching", "wrap",
 ]
 
@@ -118,11 +118,6 @@ class raising(AbstractContextManager[None]):
         return _state.raising
 
 
-def is_watched() -> bool:
-    """Whether there is a watcher."""
-    return bool(_state.watchers)
-
-
 def watchers() -> tuple[Watcher, ...]:
     """The watchers notified of errors here, the innermost last."""
     return _state.watchers
@@ -163,6 +158,8 @@ class tracing(AbstractContextManager[Graph | None]):
 
     def __exit__(self, *_: object) -> None:
         _state.graph, ambient.backend = self.previous
+        if self.graph is not None:
+            self.graph.is_over = _state.graph is None
         restore_captures(self.graph)
         if self.first:
             open_traces.pop(threading.get_ident(), None)

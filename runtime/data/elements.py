@@ -69,7 +69,7 @@ class ElementFunction:
         self.captures = [wrap(outer) if isinstance(outer, Value) else outer for outer, _ in graph.captures]
         graph.inputs[:0] = [inner for _, inner in graph.captures]  # the values of a dataset's sources are known late
         graph.captures.clear()
-        graph.parent = None
+        graph.parent, graph.is_over = None, True
         self._run: Callable[..., Sequence[Any]] | None = None
 
     def _trace(self, fn: Callable[..., Any], spec: Any) -> None:

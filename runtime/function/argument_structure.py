@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.backend import declared_fields, duplicate, fields_in, is_list
+from runtime.core.inaccessible import is_lost
 from runtime.core.tensor import EagerList, GraphList, Tensor
 from runtime.core.types import ListType, TensorSpec
 
@@ -177,7 +178,10 @@ def holds_numbers(x: Any) -> bool:
 
 
 def is_leaf(x: Any) -> bool:
-    """Whether an argument becomes one input of the graph."""
+    """Whether an argument becomes one input of the graph. A tensor that is lost stays one, which the trace may only
+    pass on or overwrite."""
+    if is_lost(x):
+        return False
     if isinstance(x, (EagerList, GraphList)):
         return not hasattr(type(x), "__leaves__")
     return isinstance(x, (Tensor, TensorSpec, ListType)) or is_array(x)

@@ -47,6 +47,7 @@ from runtime.function.escaped_tensors import ATOMS
 from runtime.function.grown_lists import LENGTHS, Appended, GrownList, appended, as_grown, extend
 from runtime.function.number_state import StateContainer, as_argument, as_number, can_be_staged
 from runtime.function.signature import ATTRIBUTES, Call, weakly
+from runtime.staging.values.describe import has_unset
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select, alternatives_of
@@ -241,8 +242,9 @@ class AttributeState:
                 extend(holder, new)
                 continue
             old = content_of(holder, key)
-            if new is UNBOUND and old is not UNBOUND:
-                take_out(holder, key)
+            if new is UNBOUND:
+                if not has_unset(old):
+                    take_out(holder, key)
             elif type(holder) is set:
                 refill(holder, new)
             elif _is_whole(holder, key):

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from runtime.core.errors import InaccessibleTensorError
 from runtime.core.graph import Graph, Node, Value
+from runtime.core.inaccessible import Replacement, is_lost
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.core.text import Text
 from runtime.core.types import TensorType
@@ -25,7 +26,8 @@ _CLOSED: Final = (ModuleType, FrameType, CodeType, TracebackType)
 
 
 def graph_value_in(value: Any, known: Callable[[Any], bool] = lambda _: False, kind: type[Any] | None = None) -> Any:
-    """A GraphTensor or GraphList (or an object of class `kind`) in `value`, at any depth; None if there is none.
+    """A GraphTensor or GraphList (or an object of class `kind`) in `value`, at any depth; None if there is none, or
+    only such of graphs whose traces have ended.
 
     Objects for which `known` is true are not searched; neither are modules.
     """
@@ -38,13 +40,15 @@ def graph_value_in(value: Any, known: Callable[[Any], bool] = lambda _: False, k
             if isinstance(item, (GraphTensor, GraphList, Value)):
                 continue
         if isinstance(item, (GraphTensor, GraphList)):
+            if is_lost(item):
+                continue
             return item
         if isinstance(item, Value):
             return GraphTensor(item)
         if isinstance(item, Text):
             value = item.values[0]
             return GraphTensor(value) if isinstance(value.type, TensorType) else GraphList(value)
-        if type(item) in ATOMS or id(item) in visited or isinstance(item, (*_CLOSED, Graph, Node)):
+        if type(item) in ATOMS or id(item) in visited or isinstance(item, (*_CLOSED, Graph, Node, Replacement)):
             continue
         visited.add(id(item))
         if item is value or not known(item):

@@ -41,7 +41,7 @@ from autograph.backend import (
 )
 from runtime.core.array_mode import NeedsNumbers
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
-from runtime.core.inaccessible import inaccessible
+from runtime.core.inaccessible import Replacement, inaccessible
 from runtime.core.object_mode import NeedsArgument
 from runtime.core.positions import Position, user_position
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
@@ -447,16 +447,22 @@ class PriorState:
         return error
 
 
-def _replacement(value: Any) -> Poison:
+class _Poison(Poison, Replacement):
+    __slots__ = ("value",)
+
+
+def _replacement(tensor: GraphTensor | GraphList) -> Poison:
     """The replacement, outside of its graph, for a value of a graph."""
-    found = inaccessible(value, None)
+    found = inaccessible(tensor, None)
 
     def error() -> Exception:
         made = InaccessibleTensorError(found.message, remedy=found.remedy)
         locate(made, user_position())
         return made
 
-    return Poison(error, f"<{found.message.partition(' and ')[0]}>")
+    poison = _Poison(error, f"<{found.message.partition(' and ')[0]}>")
+    poison.value = tensor.value
+    return poison
 
 
 class _Leaving:

@@ -18,6 +18,7 @@ import numpy as np
 
 from runtime.core.array_promotion import of_arrays
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.core.inaccessible import is_lost
 from runtime.core.pytree import flatten
 from runtime.core.read_only_arrays import is_writeable
 from runtime.core.string_arrays import remedy
@@ -213,6 +214,8 @@ class Call:
         return None
 
     def _leaf(self, x: Any, type: Type, passed: Any = None) -> Hashable:
+        if is_lost(x):
+            return is_lost
         self.leaves.append(x)
         self.passed.append(x if passed is None else passed)
         self.types.append(type)

@@ -229,3 +229,64 @@ def test_arrays_of_changing_sizes_go_through_layers(make: Any) -> None:
         return layer(x)
 
     np.testing.assert_allclose(declared(x), layer(x), rtol=1e-5)
+
+
+class Noting(keras.layers.Layer):
+    """As in tutorials on attention: `call` stores what may be shown later."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = keras.layers.Dense(3, kernel_initializer="ones")
+        self.shown = {"total": None, "calls": 0}
+
+    def call(self, x: Any) -> Any:
+        y = self.dense(x)
+        self.last_scores = y * 2.0
+        self.pair = y, x
+        self.shown["total"] = tf.reduce_sum(y)
+        return y / 4.0
+
+
+def noting_called() -> Any:
+    model = keras.Sequential([Noting()])
+    model(np.ones((1, 3), np.float32))
+    return model
+
+
+def noting_symbolic() -> Any:
+    x = keras.Input((3,))
+    return keras.Model(x, Noting()(x))
+
+
+def noting_fitted() -> Any:
+    model = keras.Sequential([Noting(), keras.layers.Dense(3, kernel_initializer="zeros", bias_initializer="zeros")])
+    model.compile("sgd", "mse")
+    model.fit(X, np.zeros_like(X), batch_size=8, verbose=0)
+    model.predict(X, verbose=0)
+    return model.layers[0]
+
+
+@pytest.mark.parametrize("make", [noting_called, noting_symbolic, noting_fitted])
+def test_tensors_that_call_stores_in_attributes(make: Any) -> None:
+    def once(x: Any) -> Any:
+        return model(x)
+
+    def repeatedly(x: Any) -> Any:
+        for _ in tf.range(2):
+            x = model(x)
+        return x
+
+    def on_one_way(x: Any) -> Any:
+        if tf.reduce_sum(x) > 0.0:
+            x = model(x)
+        return x
+
+    x = tf.constant([[1.0, 2.0, 3.0]])
+    for fn in (once, repeatedly, on_one_way):
+        model = make()
+        layer = next((each for each in getattr(model, "layers", ()) if isinstance(each, Noting)), model)
+        found = tf.function(fn)(x)
+        left = layer.last_scores, *layer.pair
+        np.testing.assert_allclose(found, fn(x), rtol=1e-6)
+        for one, other in zip(left, (layer.last_scores, *layer.pair), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6)

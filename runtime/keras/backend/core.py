@@ -310,4 +310,5 @@ def _specs(fn: Callable[..., Any], args: Any, kwargs: Any, unknown: int) -> Any:
             inputs, named = tree.map_structure(as_input, (args, kwargs))
             return tree.map_structure(as_spec, fn(*inputs, **named))
     finally:
+        graph.is_over = True
         rollback(mark)

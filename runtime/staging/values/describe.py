@@ -6,6 +6,7 @@ from typing import Any
 
 from autograph.backend import ATOMS, LISTS, UNBOUND, fields_of, is_container, is_reference, parts_in
 from runtime.core.array_shape import ArrayShape
+from runtime.core.inaccessible import is_lost
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.types import Type
@@ -26,7 +27,8 @@ from runtime.staging.values.specs import (
 )
 
 __all__ = [
-    "absent", "describe", "in_parts", "is_array", "is_atom", "is_text", "leaf_type", "parts_of", "shared", "target_of"]
+    "absent", "describe", "has_unset", "in_parts", "is_array", "is_atom", "is_text", "is_unset", "leaf_type",
+    "parts_of", "shared", "target_of"]
 
 
 def shared(values: Sequence[Any], i: int) -> int | None:
@@ -38,7 +40,26 @@ def shared(values: Sequence[Any], i: int) -> int | None:
 
 
 def absent(value: Any) -> bool:
-    return value is None or value is UNBOUND
+    return value is None or value is UNBOUND or is_unset(value)
+
+
+def is_unset(value: Any) -> bool:
+    """Whether a variable with this value is unbound, or has a tensor, perhaps in a tuple, that an earlier trace left
+    there: then it may only be overwritten."""
+    return value is UNBOUND or is_lost(value) or (
+        issubclass(type(value), tuple) and any(map(is_unset, value)))
+
+
+def has_unset(value: Any, inside: frozenset[int] = frozenset()) -> bool:
+    """Whether a value is unset, or a list, dict, tuple or object by fields with a part that is."""
+    if is_unset(value):
+        return True
+    if issubclass(type(value), (MaybeTensor, MaybeObject)) or id(value) in inside:
+        return False
+    parts = parts_of(value)
+    inside |= {id(value)}
+    return parts is not None and any(
+        [type(part) not in ATOMS and has_unset(part, inside) for part in parts.values()])
 
 
 def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] = frozenset()) -> Spec:
@@ -56,7 +77,8 @@ def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] 
     if type(value) is ArrayShape:
         value = tuple(value)
     of_numpy = isinstance(value, StagedArray)
-    if (isinstance(value, (Tensor, int, float, str, Text)) and not of_numpy) or value is None or id(value) in inside:
+    if (isinstance(value, (Tensor, int, float, str, Text)) and not of_numpy) or value is None or (
+            id(value) in inside or is_unset(value)):
         return Static(value)
     target = value if origins is None else origins.get(id(value), (None, None))[1]
     if hasattr(type(value), "__leaves__"):

@@ -32,7 +32,9 @@ from autograph.backend import (
 from runtime.core.array_mode import watch_array
 from runtime.core.array_promotion import mark_as_array
 from runtime.core.constant_arrays import adapted, constant_array
+from runtime.core.errors import locate
 from runtime.core.graph import Graph
+from runtime.core.inaccessible import inaccessible, is_lost
 from runtime.core.op import CAST, CONST
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import Position, staging_error
@@ -64,6 +66,7 @@ from runtime.staging.values.lattice import (
     Static,
     absent,
     describe,
+    has_unset,
     leaf_types,
     parts_of,
 )
@@ -221,12 +224,12 @@ def _lower_optional(spec: Optional, value: Any, origins: Origins | None) -> Iter
     presence = value.presence if isinstance(value, (MaybeTensor, MaybeObject)) else None
     if spec.unbound:
         bit = None if presence is None else presence.bound
-        yield _bit(value is not UNBOUND) if bit is None else bit
+        yield _bit(not has_unset(value)) if bit is None else bit
     content = value if presence is None else value.content
     if spec.none:
         bit = None if presence is None else presence.present
         yield _bit(not absent(content)) if bit is None else bit
-    if absent(content):
+    if absent(content) or has_unset(content):
         for type, _ in leaf_types(spec.child):
             yield apply(UNDEFINED, type=type)
     else:
@@ -277,7 +280,8 @@ def named(leaves: Iterable[Any], specs: Sequence[Spec], names: Sequence[str]) ->
 
 def passed_on(values: Sequence[Any], names: Sequence[str], entry: Sequence[Any], body: Branch) -> list[Any]:
     """The values of the variables `names` after `body`, given their values `entry` before it. Where the body assigned a
-    variable from another that may be unbound, emit a check: Python would have raised at the read."""
+    variable from another that may be unbound, emit a check: Python would have raised at the read. An error if it
+    assigned a tensor that an ended trace has left in another."""
     return [value if value is before else _read(value, name, body)
             for value, name, before in zip(values, names, entry, strict=True)]
 
@@ -285,6 +289,10 @@ def passed_on(values: Sequence[Any], names: Sequence[str], entry: Sequence[Any],
 def _read(value: Any, name: str, body: Branch, inside: frozenset[int] = frozenset()) -> Any:
     """Check the parts of a value, updating containers in place; `inside`: the ids of the enclosing ones, for cycles."""
     if not isinstance(value, (MaybeTensor, MaybeObject)):
+        if is_lost(value):
+            error = inaccessible(value, current_graph())
+            locate(error, Position(body.filename, line_of(body, name)))
+            raise error
         parts = None if isinstance(value, (Tensor, int, float, str, Text)) or id(value) in inside else parts_of(value)
         read = {key: new for key, part in (parts or {}).items()
                 if (new := _read(part, name, body, inside | {id(value)})) is not part}

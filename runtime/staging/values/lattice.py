@@ -50,10 +50,12 @@ from runtime.staging.values.column_join import has_table_rows, join_lists, join_
 from runtime.staging.values.describe import (
     absent,
     describe,
+    has_unset,
     in_parts,
     is_array,
     is_atom,
     is_text,
+    is_unset,
     leaf_type,
     parts_of,
     shared,
@@ -86,8 +88,8 @@ from runtime.staging.values.tuple_join import join_tuples
 
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
-    "all_parts_widened", "as_loop_state", "as_outputs", "describe", "join", "kind_text", "leaf_types", "parts_of",
-    "remedy_for_containers", "shared", "targets", "text", "type_of",
+    "all_parts_widened", "as_loop_state", "as_outputs", "describe", "has_unset", "join", "kind_text", "leaf_types",
+    "parts_of", "remedy_for_containers", "shared", "targets", "text", "type_of",
     "value_of", "with_numbers_of", "with_staged_lists",
 ]
 
@@ -258,6 +260,7 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
     """
     if isinstance(a, Static) and a == b:
         return a
+    a, b = _without_lost(a, b)
     if _may_be_absent(a) or _may_be_absent(b):
         return _join_optional(a, b, cells)
     if isinstance(a, Static) != isinstance(b, Static):
@@ -416,6 +419,14 @@ def _memories(spec: Spec) -> frozenset[Memory]:
     return memories_of(spec.value) if isinstance(spec, Static) else frozenset()
 
 
+def _without_lost(a: Spec, b: Spec) -> tuple[Spec, Spec]:
+    """The specs of two containers, where one with tensors that an ended trace left in it is unbound: the other replaces
+    it."""
+    if not (isinstance(a, Nested) and isinstance(b, Nested)) or target_of(a, b) is not None:
+        return a, b
+    return tuple([Static(UNBOUND) if has_unset(spec.like) else spec for spec in (a, b)])  # type: ignore[return-value]
+
+
 def _may_be_absent(spec: Spec) -> bool:
     return isinstance(spec, Optional) or (isinstance(spec, Static) and absent(spec.value))
 
@@ -427,7 +438,7 @@ def _join_optional(a: Spec, b: Spec, cells: Cells | None) -> Spec:
         if isinstance(spec, Optional):
             unbound, none = unbound or spec.unbound, none or spec.none
             children.append(spec.child)
-        elif isinstance(spec, Static) and spec.value is UNBOUND:
+        elif isinstance(spec, Static) and is_unset(spec.value):
             unbound = True
         elif isinstance(spec, Static) and spec.value is None:
             none = True

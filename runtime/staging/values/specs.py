@@ -10,6 +10,7 @@ import numpy as np
 
 from autograph.backend import UNBOUND, ListItems, is_list
 from runtime.core.constant_arrays import constant_array, is_numpy_value
+from runtime.core.inaccessible import is_lost
 from runtime.core.tensor import EagerList, GraphList, Tensor
 from runtime.core.tensor_writes import Memory
 from runtime.core.text import Text
@@ -180,7 +181,9 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def type_of(value: Any) -> Type | None:
-    """The type of `value` as a leaf; None if it is not a tensor, number or array."""
+    """The type of `value` as a leaf; None if it is not a tensor, number or array, or is lost."""
+    if is_lost(value):
+        return None
     if isinstance(value, (Tensor, EagerList, GraphList)):
         return value.type
     if isinstance(value, (int, float, complex, np.ndarray, np.generic)):
