@@ -219,6 +219,8 @@ def convert_to_tensor(
 def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None, strings: bool) -> Tensor:
     want = None if dtype is None else as_dtype(dtype)
     value = _convert(value)
+    if _state.graph is None and type(value) is GraphTensor and (known := value.value.constant) is not None:
+        value = EagerTensor(known)  # suspended graphs, whose constants are known
     if isinstance(value, Tensor):
         if want is None or value.dtype is want:
             return value

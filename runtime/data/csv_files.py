@@ -13,10 +13,10 @@ import numpy as np
 
 from runtime.core import types as t
 from runtime.core.errors import InvalidArgumentError
-from runtime.core.positions import located
+from runtime.core.positions import located, staging_error
 from runtime.core.record_files import compression
 from runtime.core.string_arrays import boxed, vector
-from runtime.core.tensor import Tensor
+from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.trace import convert_to_tensor, init_scope
 from runtime.core.types import DType, TensorSpec, as_dtype
 from runtime.data.dataset import Dataset
@@ -167,7 +167,12 @@ class _Column:
             self.dtype = as_dtype(default)
         else:
             with init_scope():
-                values = np.asarray(convert_to_tensor(default, strings=True))
+                tensor = convert_to_tensor(default, strings=True)
+            if not isinstance(tensor, EagerTensor):
+                raise staging_error(
+                    f"record_defaults has a tensor for field {number} that is known only when the graph runs",
+                    "Give a number or text, or a constant of it; or take an empty field for missing, and use rt.where.")
+            values = np.asarray(tensor)
             if values.size > 1 or values.ndim > 1:
                 raise located(InvalidArgumentError(
                     f"record_defaults has one value for a field, but for field {number}: {default!r}"))

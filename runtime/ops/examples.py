@@ -13,9 +13,9 @@ from runtime.core.errors import InvalidArgumentError, ShapeError, UnimplementedE
 from runtime.core.example_layouts import FLOATS, INTS, STRINGS, Layout, layout_of
 from runtime.core.examples import BytesList, Example, Feature, Features, FloatList, Int64List
 from runtime.core.op import Op, Sample
-from runtime.core.positions import located
+from runtime.core.positions import located, staging_error
 from runtime.core.string_arrays import string_array, vector
-from runtime.core.tensor import Tensor
+from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor, init_scope
 from runtime.core.types import DType, TensorType, as_dtype
 from runtime.ops.creation import range as range_
@@ -209,8 +209,11 @@ def wanted_of(name: str, feature: Any, single: bool) -> Wanted:
     if feature.default_value is None:
         return name, shape, dtype, None
     with init_scope():
-        default = np.asarray(convert_to_tensor(feature.default_value, dtype))
-    return name, shape, dtype, tuple(np.broadcast_to(default, shape).reshape(-1).tolist())
+        default = convert_to_tensor(feature.default_value, dtype)
+    if not isinstance(default, EagerTensor):
+        raise staging_error(f"the default_value of the feature {name!r} is known only when the graph runs",
+                            "Give a number or text, or a constant of it; and use rt.where afterwards.")
+    return name, shape, dtype, tuple(np.broadcast_to(np.asarray(default), shape).reshape(-1).tolist())
 
 
 def parse_single_example(

@@ -244,3 +244,22 @@ def test_decoded_records() -> None:
         rt.io.decode_csv(",2", [rt.constant([], rt.int32), [0.0]])
     rows = rt.data.Dataset.from_tensor_slices(["1,2,a", "3,4,b"]).map(lambda x: rt.io.decode_csv(x, defaults))
     assert [(int(a), float(b), c.numpy()) for a, b, c in rows] == [(1, 2, b"a"), (3, 4, b"b")]
+
+
+def test_defaults_that_the_traced_function_makes():
+    """As in the book by Géron: `tf.constant([])` says that the last field must not be empty."""
+    def parse(line):
+        fields = rt.io.decode_csv(line, record_defaults=[rt.constant(7), rt.constant("x"), rt.constant([], rt.float32)])
+        return fields[0], rt.stack(fields[2:]), fields[1]
+
+    found = list(rt.data.Dataset.from_tensor_slices(["1,a,3", ",,4"]).map(parse))
+    assert [(int(a), float(b[0]), c.numpy()) for a, b, c in found] == [(1, 3.0, b"a"), (7, 4.0, b"x")]
+    first, _, _ = rt.function(parse)(rt.constant([",,1", "2,,1"]))
+    assert first.numpy().tolist() == [7, 2]
+
+    @rt.function
+    def given(line, default):
+        return rt.io.decode_csv(line, [default])
+
+    with pytest.raises(rt.errors.StagingError, match="for field 0 that is known only when the graph runs"):
+        given(rt.constant(["1"]), rt.constant(0))

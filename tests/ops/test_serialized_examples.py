@@ -131,3 +131,21 @@ def test_layouts_that_are_kept_are_bounded():
             "s": train.Feature(bytes_list=train.BytesList([b"a" * size]))})).SerializeToString()
         assert parse(data)[0].tolist() == b"a" * size
     assert 0 < len(parse._layouts) <= 256
+
+
+def test_a_default_that_the_traced_function_makes() -> None:
+    data = rt.train.Example(features=rt.train.Features(feature={})).SerializeToString()
+
+    def parse(x):
+        return rt.io.parse_single_example(
+            x, {"a": rt.io.FixedLenFeature([], rt.int64, default_value=rt.constant(3, rt.int64))})["a"]
+
+    assert [int(x) for x in rt.data.Dataset.from_tensor_slices([data]).map(parse)] == [3]
+    assert int(rt.function(parse)(rt.constant(data))) == 3
+
+    @rt.function
+    def given(x, default):
+        return rt.io.parse_single_example(x, {"a": rt.io.FixedLenFeature([], rt.int64, default_value=default)})
+
+    with pytest.raises(rt.errors.StagingError, match="the default_value of the feature 'a' is known only when"):
+        given(rt.constant(data), rt.constant(1, rt.int64))
