@@ -12,6 +12,7 @@ import numpy as np
 
 from runtime.core.array_shape import ArrayShape
 from runtime.core.operations import OPERATIONS
+from runtime.core.tensor_attributes import Attributes
 
 if TYPE_CHECKING:
     from runtime.core.tensor import Tensor
@@ -33,7 +34,7 @@ def _unless_true(where: Any) -> Any:
     return None if where is True else where
 
 
-class ArrayMethods:
+class ArrayMethods(Attributes):
     """The part of `Tensor` that is compatible with `numpy.ndarray`, without methods that change an array in place."""
 
     __slots__ = ()

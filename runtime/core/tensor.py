@@ -149,7 +149,7 @@ def _unless_shapes_differ(compare: Callable[[Tensor, Any], Any], x: Tensor, y: o
 class Tensor(ArrayMethods):
     """An array of one dtype (`tf.Tensor`): an `EagerTensor`, or in a traced function a `GraphTensor`."""
 
-    __slots__ = ("__weakref__", "_keras_logits")
+    __slots__ = ("__weakref__", "_keras_logits", "_mask")
     _keras_logits: Any  # on the result of Keras' softmax or sigmoid: its argument, which losses take
 
     if TYPE_CHECKING:  # available on eager tensors; graph tensors refuse these with an error

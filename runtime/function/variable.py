@@ -155,7 +155,8 @@ class Variable(ArrayMethods):
     (ValueError later), which is then repeated: the first call finds the variables as later ones do.
     """
 
-    __slots__ = ("__weakref__", "_aggregation", "_synchronization", "array", "constraint", "name", "trainable", "type")
+    __slots__ = (
+        "__weakref__", "_aggregation", "_mask", "_synchronization", "array", "constraint", "name", "trainable", "type")
 
     __array_priority__: ClassVar[int] = 100
 

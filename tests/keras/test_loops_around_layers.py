@@ -115,3 +115,42 @@ def test_why_a_loop_that_acts_on_what_is_outside_is_not_rolled() -> None:
     step(tf.ones([2, 3]))
     assert step.explain().splitlines()[2].endswith(
         "since it calls 'to_categorical', which may act on what is outside of the program")
+
+
+def test_a_mask_that_a_layer_takes_off_its_argument_is_there_when_the_body_is_traced_again() -> None:
+    """MultiHeadAttention sets the masks of its arguments to None; what a loop's first trace does to them is undone."""
+    embedding, attention = layers.Embedding(9, 4, mask_zero=True), layers.MultiHeadAttention(1, 4)
+    query, ids = tf.ones([1, 1, 4]), tf.constant([[1, 2, 0, 0]])
+    attention(query, tf.ones([1, 1, 4]))
+    outside = embedding(tf.constant([[3, 0, 0, 0]]))
+
+    def once(ids: Any) -> Any:
+        return tf.reduce_sum(attention(query=query, value=embedding(ids)))
+
+    @tf.function
+    def repeatedly(ids: Any, n: Any) -> Any:
+        context, found = embedding(ids), 0.0
+        for _ in tf.range(n):
+            found = tf.reduce_sum(attention(query=query, value=context))
+        return found
+
+    @tf.function
+    def while_small(ids: Any, n: Any) -> Any:
+        context, found, k = embedding(ids), tf.constant(0.0), tf.constant(0)
+        while k < n:
+            if k >= 0:
+                found = tf.reduce_sum(attention(query=query, value=context))
+            k += 1
+        return found
+
+    @tf.function
+    def from_outside(n: Any) -> Any:
+        found = 0.0
+        for _ in tf.range(n):
+            found = tf.reduce_sum(attention(query=query, value=outside))
+        return found
+
+    expected = once(ids)
+    for traced in (tf.function(once)(ids), repeatedly(ids, 1), repeatedly(ids, tf.constant(3)), while_small(ids, 2)):
+        np.testing.assert_allclose(traced, expected, rtol=1e-5)
+    np.testing.assert_allclose(from_outside(tf.constant(2)), once(tf.constant([[3, 0, 0, 0]])), rtol=1e-5)

@@ -34,6 +34,7 @@ from runtime.core.object_mode import note_known
 from runtime.core.positions import Position, located, user_position
 from runtime.core.read_only_arrays import written_error
 from runtime.core.relaxed_shapes import NeedsKnownShapes, is_relaxed
+from runtime.core.tensor_attributes import undo_after
 from runtime.core.tensor_writes import Leaving
 from runtime.core.tensor_writes import in_body as in_body_of
 from runtime.core.trace import current_graph, raising, tracing
@@ -299,6 +300,7 @@ def rollback(mark: Mark) -> None:
     """Remove nodes and captures added since `mark`, and forget what was learnt since about elements of lists."""
     note_undone()
     forget_after(mark.number)
+    undo_after(mark.number)
     if mark.elements is not None:
         restore_elements(mark.elements)
     graph = mark.graph
