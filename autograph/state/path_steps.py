@@ -39,10 +39,14 @@ def is_computed(holder: Any, attribute: str) -> bool:
 def stores_itself(holder: Any, attribute: str) -> bool:
     """Whether an object stores an attribute in its own `__dict__` or slots. Then its value can be moved in and out
     without a `__setattr__` of the user's, which has run where the program assigned it."""
-    fields = fields_in(holder)
-    cls: Any = type(holder)
-    return fields is not None and (attribute in fields or not hasattr(cls, "__getattr__")) and (
-        cls.__getattribute__ is object.__getattribute__)
+    fields, cls = fields_in(holder), type(holder)
+    if fields is None or cls.__getattribute__ is not _GET or any(
+            isinstance(vars(base).get(attribute), GetSetDescriptorType) for base in cls.__mro__):  # such as `__dict__`
+        return False
+    return attribute in fields or not hasattr(cls, "__getattr__")
+
+
+_GET: Any = object.__getattribute__
 
 
 def items_of(holder: Any) -> Any:

@@ -40,7 +40,7 @@ def shared(values: Sequence[Any], i: int) -> int | None:
 
 
 def absent(value: Any) -> bool:
-    return value is None or value is UNBOUND or is_unset(value)
+    return value is None or is_unset(value)
 
 
 def is_unset(value: Any) -> bool:

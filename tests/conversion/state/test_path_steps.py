@@ -57,7 +57,7 @@ class Delegating:
 def test_objects_that_store_an_attribute() -> None:
     assert stores_itself(Watched(), "x") and stores_itself(Watched(), "new") and stores_itself(Slots(), "x")
     assert stores_itself(Delegating(), "inner") and not stores_itself(Delegating(), "x")
-    assert not stores_itself(SimpleNamespace, "x")
+    assert not stores_itself(SimpleNamespace, "x") and not stores_itself(Watched(), "__dict__")
 
 
 def test_whose_methods_move_items() -> None:
