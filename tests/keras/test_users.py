@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import runtime as tf
 import runtime.keras
+from runtime.core.graph import Graph
 
 keras = tf.keras
 X = np.random.default_rng(0).normal(size=(24, 3)).astype("float32")
@@ -290,3 +292,33 @@ def test_tensors_that_call_stores_in_attributes(make: Any) -> None:
         np.testing.assert_allclose(found, fn(x), rtol=1e-6)
         for one, other in zip(left, (layer.last_scores, *layer.pair), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def fit() -> None:
+    model = keras.Sequential([keras.layers.Dense(2), keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    model.fit(X, Y, batch_size=12, verbose=0)
+
+
+def metric_in_a_loop() -> None:
+    mean = keras.metrics.Mean()
+
+    @tf.function
+    def f(x: Any) -> Any:
+        for i in range(20):
+            mean.update_state(x * i)
+        return mean.result()
+
+    f(tf.ones([3]))
+
+
+@pytest.mark.parametrize("program", [fit, metric_in_a_loop])
+def test_graphs_are_freed_with_their_models(program: Any) -> None:
+    def graphs() -> int:
+        program()
+        gc.collect()
+        return sum(type(x) is Graph for x in gc.get_objects())
+
+    graphs()  # modules that are loaded meanwhile may keep some
+    before = graphs()
+    assert graphs() <= before and graphs() <= before

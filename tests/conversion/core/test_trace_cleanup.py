@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import runtime as rt
@@ -102,26 +101,7 @@ def trace_that_fails() -> None:
         f(rt.constant(1.0))
 
 
-def fit() -> None:
-    keras = rt.keras
-    model = keras.Sequential([keras.layers.Dense(2), keras.layers.Dense(1)])
-    model.compile("adam", "mse")
-    model.fit(np.ones((4, 2), np.float32), np.ones((4, 1), np.float32), batch_size=2, verbose=0)
-
-
-def metric_in_a_loop() -> None:
-    mean = rt.keras.metrics.Mean()
-
-    @rt.function
-    def f(x: Any) -> Any:
-        for i in range(20):
-            mean.update_state(x * i)
-        return mean.result()
-
-    f(rt.ones([3]))
-
-
-PROGRAMS = [rolled_loop, unrolled_loop, list_and_handler, recursion, trace_that_fails, fit, metric_in_a_loop]
+PROGRAMS = [rolled_loop, unrolled_loop, list_and_handler, recursion, trace_that_fails]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
