@@ -36,7 +36,7 @@ from autograph.core.code_cache import inside, per_code, until_gone
 from autograph.core.collection import rarely_collected
 from autograph.core.deep_stack import lower_limit, raise_limit, users_limit, with_limit, with_room
 from autograph.core.errors import ConversionError, format_error
-from autograph.core.iterator_positions import Place, is_iterator, taken_by
+from autograph.core.iterator_positions import Place, function_in, is_iterator, taken_by
 from autograph.core.iterator_sources import Source
 from autograph.core.late_binding import Late, deferred, deferred_names
 from autograph.core.lists import DICTS, LIST_OR_DICT, LISTS, MUTATORS, is_collection, is_list, items_in, refill
@@ -62,7 +62,7 @@ from autograph.dispatch.converted_call import truth_value
 from autograph.dispatch.special_methods import meeting
 from autograph.operators.containers import split
 from autograph.operators.contexts import guards_yield
-from autograph.operators.generators import Clause, fresh_clause, items_of, itself
+from autograph.operators.generators import Clause, items_of, itself
 from autograph.state.heap_snapshot import Heap, accept
 from autograph.state.key_order import merged_keys
 from autograph.state.reachability import (
@@ -163,7 +163,7 @@ __all__ = [
     "fields_of",
     "fill",
     "format_error",
-    "fresh_clause",
+    "function_in",
     "guards_yield",
     "has_backend",
     "has_staged_items",

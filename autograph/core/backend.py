@@ -217,9 +217,12 @@ class Checkpoint:
         declares such an error, in contrast to code that may raise anything."""
         return False
 
+    def has_effects(self) -> bool:
+        """Whether what was traced since prints, draws, assigns or may raise when the graph runs."""
+        return False
+
     def assigned(self) -> None:
-        """Called when the statement that began here has assigned its final state to the variables, attributes and
-        items."""
+        """Called when the statement that began here has assigned its final state to variables and objects."""
 
 
 class UnrolledLoop:
@@ -234,13 +237,14 @@ class UnrolledLoop:
         return None
 
 
-Refused = Literal["changed", "advanced", "outside", "left", "unrolled"]
+Refused = Literal["changed", "advanced", "outside", "left", "early", "unrolled"]
 """Why code cannot be traced:
 
 - `changed`: a body changes an object that is not state; the change would happen only once, during tracing;
 - `advanced`: a body advances an iterator that was made outside of it;
 - `outside`: a body takes an item of an iterator from outside whose position cannot be read;
 - `left`: an item of an iterator is taken after a loop over it that a staged value may have left;
+- `early`: an item of a loop, which a staged value may have left, changes something when it is taken;
 - `unrolled`: a loop over Python values, which a staged value may exit early, exceeded its budget (`UnrolledLoop`).
 """
 Part = Literal["value", "keys", "attribute", "attributes", "element", "subject"]
@@ -257,6 +261,7 @@ _REFUSALS: Final[Mapping[Refused, tuple[str, str]]] = {
         "an item is taken of {name!r}, of type {kind}, which happens once, while the body is traced",
         "Take the items before.")),
     "left": ("a staged value decides how many items a loop takes of this {kind}", "Take the items before."),
+    "early": ("{name} changes when this loop takes an item that it may not need", "Compute the items in its body."),
     "unrolled": ("this loop over Python values has more iterations than the budget, each of which is staged by itself",
                  "Loop over a staged value."),
 }

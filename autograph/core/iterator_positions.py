@@ -22,6 +22,7 @@ from types import (
     FrameType,
     FunctionType,
     GeneratorType,
+    MethodType,
     MethodWrapperType,
 )
 from typing import Any, Final
@@ -32,7 +33,7 @@ from autograph.core.tracebacks import is_opaque
 from autograph.core.untracked_mutables import IN_MEMORY, is_file
 from autograph.core.versions import GENERATORS_SHOW_LOCALS
 
-__all__ = ["Place", "hides_place", "is_iterator", "line_of_use", "taken_by"]
+__all__ = ["Place", "function_in", "hides_place", "is_iterator", "line_of_use", "taken_by"]
 
 _REDUCED: Final = frozenset({*map(type, (
     iter([]), iter(()), iter(""), iter("é"), iter(b""), iter(bytearray()), iter(range(0)), iter(range(1 << 99)),
@@ -83,6 +84,13 @@ def taken_by(iterator: Any) -> list[Any]:
     return [iterator, *filter(is_iterator, _position(iterator, set()))]
 
 
+def function_in(called: Any) -> FunctionType | None:
+    """The Python function that a call of `called` runs; None if that is none, or not known."""
+    while isinstance(called, (partial, MethodType)):
+        called = called.func if isinstance(called, partial) else called.__func__
+    return called if isinstance(called, FunctionType) else None
+
+
 def hides_place(iterator: Any) -> bool:
     """Whether the position of an iterator cannot be read: one written in C that this file does not know, and files that
     are only read."""
@@ -105,6 +113,10 @@ def _position(iterator: Any, visited: set[int]) -> list[Any]:
     found: list[Any] = []
     pending = list(_parts(iterator))
     for part in pending:  # grows meanwhile
+        if isinstance(part, (*_OPEN, FunctionType)):
+            if id(part) in visited:  # such as a function that calls itself
+                continue
+            visited.add(id(part))
         if isinstance(part, _OPEN):
             pending += gc.get_referents(part)  # not the items of a tuple: those of C code may be missing
             continue

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 
 from autograph.core.backend import Backend, ambient, deciding, staging_backend
 from autograph.core.code_cache import per_code
+from autograph.core.iterator_positions import function_in
 from autograph.core.lost_iterators import check_items
 from autograph.core.tracebacks import add_comprehension, prune
 from autograph.dispatch.converted_call import truth_value
@@ -65,14 +66,16 @@ class Exhausted(Exception):
 
 def clause_of(mapped: Any) -> Clause:
     """The clause of Python's `map` object; its element may raise Exhausted."""
-    _, (function, *iterators), *state = mapped.__reduce__()
+    _, (ag__function, *iterators), *state = mapped.__reduce__()
 
     def element(item: Any) -> Any:
         try:
-            return function(*item)
+            return ag__function(*item)
         except StopIteration:
             raise Exhausted from None
 
+    if (place := function_in(ag__function)) is not None:
+        cast(Any, element).place = place
     return Clause(zip(*iterators, strict=bool(state and state[0])), element, None)
 
 

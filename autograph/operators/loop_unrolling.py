@@ -9,6 +9,7 @@ from autograph.core.backend import Backend, staging_backend
 from autograph.core.iterator_positions import taken_by
 from autograph.core.lost_iterators import lose
 from autograph.state.statement_state import Body, State, staged
+from autograph.state.visible_changes import VisibleChanges
 
 __all__ = ["code_of", "lose_after_exit", "unroll"]
 
@@ -26,7 +27,7 @@ def unroll(
     code = code_of(body)
     taken = taken_by(iterator)
     budget = backend.unrolling(code).budget
-    for count, item in enumerate(iterator):
+    for count, item in enumerate(_taken_early(backend, iterator, taken, code)):
         if count >= budget or count == _FEW:
             refusal = backend.refusal("unrolled", taken, "", code.co_filename, code.co_firstlineno)
             if count >= budget:
@@ -39,6 +40,19 @@ def unroll(
         elif _stage_iteration(backend, going, body, test, state, item):
             break
     _lose(backend, taken, code)
+
+
+def _taken_early(backend: Backend, iterator: Iterator[Any], taken: list[Any], code: CodeType) -> Iterator[Any]:
+    """The items, each taken whether or not the loop has been left by then: an error if that can be noticed."""
+    while True:
+        changes = VisibleChanges(backend, taken)
+        ended = object()
+        item = next(iterator, ended)
+        if (name := changes.found()) is not None:
+            raise backend.refusal("early", taken, name, code.co_filename, code.co_firstlineno)
+        if item is ended:
+            return
+        yield item
 
 
 def lose_after_exit(backend: Backend, iterator: Iterator[Any], body: Callable[[Any], Any]) -> None:

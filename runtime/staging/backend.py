@@ -80,10 +80,11 @@ from runtime.staging.containers.settled_keys import settle_keys, settle_names
 from runtime.staging.containers.unpacking import parts_of
 from runtime.staging.control.caught_errors import is_caught
 from runtime.staging.control.cond import stage_cond, stage_logical
-from runtime.staging.control.exceptions import may_raise, refuse_errors, stage_try
+from runtime.staging.control.exceptions import refuse_errors, stage_try
 from runtime.staging.control.loops import stage_reduce, stage_while
 from runtime.staging.control.recursion import recursive
 from runtime.staging.control.rolled_loops import RolledLoop, rolled
+from runtime.staging.control.trace_points import TracePoint
 from runtime.staging.control.unrolled_loops import unrolling
 from runtime.staging.python.builtins import BUILTINS
 from runtime.staging.python.cmath_module import CMATH
@@ -101,9 +102,9 @@ from runtime.staging.values.generators import StagedGenerator, call_of_generator
 from runtime.staging.values.growth import check_attempts
 from runtime.staging.values.iterables import EagerRows, Lazy, Poison, Staged, as_iterable, view_of
 from runtime.staging.values.list import unview
-from runtime.staging.values.list_elements import begin_statement, following, put_back, record_of
+from runtime.staging.values.list_elements import following, put_back, record_of
 from runtime.staging.values.lost_iterators import iterator_after_exit, outside_iterator, taken_outside
-from runtime.staging.values.open_bodies import begin_body, bodies_open, end_body, end_statement, tracked_elements
+from runtime.staging.values.open_bodies import begin_body, bodies_open, end_body, tracked_elements
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, there
 from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select
@@ -171,23 +172,6 @@ def _changed(kind: type, name: str) -> tuple[str, str]:
                                              " code.")
 
 
-class _Checkpoint(Checkpoint):
-    """A point of the trace of the current graph."""
-
-    def __init__(self) -> None:
-        self.mark = checkpoint()
-        begin_statement()
-
-    def rollback(self) -> None:
-        rollback(self.mark)
-
-    def may_raise(self, kinds: tuple[type[BaseException], ...], declared: bool = False) -> bool:
-        return may_raise(self.mark, kinds, declared)
-
-    def assigned(self) -> None:
-        end_statement()
-
-
 class Staging:
     """Implements `autograph.core.backend.Backend`."""
 
@@ -214,7 +198,7 @@ class Staging:
         return current_graph() is not None and (isinstance(value, Staged) or hasattr(type(value), "__tensor__"))
 
     def checkpoint(self) -> Checkpoint:
-        return _Checkpoint()
+        return TracePoint()
 
     # Statements.
 
@@ -267,6 +251,11 @@ class Staging:
             return iterator_after_exit(subject, lineno)
         if event == "outside":
             return outside_iterator(subject, name)
+        if event == "early":
+            exited_by_tensor(subject)
+            return staging_error(
+                f"taking an item of this loop changes {name}, and a tensor decides whether the loop has been left by"
+                " then", "Loop over the values that the items are made from, and compute the items in the loop's body.")
         if event == "unrolled":
             exited_by_tensor(subject)
             why, remedy = why_unrolled(filename, lineno)

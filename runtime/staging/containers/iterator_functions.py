@@ -123,7 +123,7 @@ def _takewhile(predicate, iterable, /):
 def _dropwhile(predicate, iterable, /):
     found, drops = [], True
     for item in iterable:
-        drops = drops and predicate(item)
+        drops = drops and bool(predicate(item))
         if not drops:
             found.append(item)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import ItemsView, KeysView, ValuesView
 from typing import Any
 
-from autograph.backend import operators
+from autograph.backend import is_iterator, operators
 from runtime.core.errors import ShapeError, locate
 from runtime.core.positions import user_position
 from runtime.core.tensor import Tensor
@@ -18,10 +18,9 @@ from runtime.staging.containers.comparison import equals
 from runtime.staging.values import dict_presence
 from runtime.staging.values.container_arenas import readable
 from runtime.staging.values.dict import StagedDict, View
-from runtime.staging.values.generators import StagedGenerator, any_of
+from runtime.staging.values.generators import StagedGenerator, any_of, once
 from runtime.staging.values.iterables import Staged, StagedRange, view_of
 from runtime.staging.values.list import StagedList
-from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select
@@ -63,18 +62,15 @@ def contains(container: Any, value: Any) -> Any:
         return is_part_of_text(value, container)
     if isinstance(container, (str, bytes)) or not hasattr(type(container), "__iter__"):
         return value in container
+    if is_iterator(container):  # whose items may have effects
+        return any_of(once(container), True, lambda item: equals(value, item))
     found: Any = False
-    leave = leaving(container)
     for item in container:
         same = equals(value, item)
         if not isinstance(same, bool):
             found = same if found is False else found | same
         elif same:
-            if found is not False:
-                leave()
             return True
-    if found is not False:
-        leave()
     return found
 
 

@@ -31,7 +31,16 @@ from runtime.staging.containers.comparison import compare
 from runtime.staging.containers.comparison_sort import order_of_key, sorted_places
 from runtime.staging.values.constant_layout import Constants
 from runtime.staging.values.element_layout import STRING, Record, Rows, leaf_layouts, may_change
-from runtime.staging.values.generators import StagedGenerator, item_if, listed, mapped, materialized, once, use_up
+from runtime.staging.values.generators import (
+    StagedGenerator,
+    item_if,
+    listed,
+    mapped,
+    materialized,
+    once,
+    stand_for,
+    use_up,
+)
 from runtime.staging.values.iterables import Staged, StagedRange, indexable, stacked, stages, stages_within, weak_int
 from runtime.staging.values.list import StagedList, StagedSequence, branch, collect, unview
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
@@ -199,7 +208,13 @@ def _keys(items: Any, key: Any) -> Any:
     key = operators.call(key)
     if isinstance(items, list):
         return [key(item) for item in items]
-    return listed(mapped(lambda item: _not_none(key(item)), (items,)))
+    ag__key = key
+
+    def checked(item: Any) -> Any:
+        return _not_none(ag__key(item))
+
+    stand_for(key, checked)
+    return listed(mapped(checked, (items,)))
 
 
 def _not_none(key: Any) -> Any:

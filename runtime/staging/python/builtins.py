@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from autograph.backend import LISTS, Clause, fresh_clause, has_staged_items, itself, keyed, operators
+from autograph.backend import LISTS, Clause, has_staged_items, is_iterator, itself, keyed, operators
 from runtime.core import types as t
 from runtime.core.errors import ShapeError, StagingError, locate
 from runtime.core.formatting import formatted
@@ -50,6 +50,7 @@ from runtime.staging.values.generators import (
     mapped,
     materialized,
     once,
+    reduced,
     sum_of,
     zip_operands,
     zipped,
@@ -66,8 +67,7 @@ from runtime.staging.values.iterables import (
     weak_int,
 )
 from runtime.staging.values.lazy_iterables import StagedEnumerate, StagedZip
-from runtime.staging.values.list import StagedSequence, collect, fold, fold_while, unview
-from runtime.staging.values.lost_iterators import leaving
+from runtime.staging.values.list import StagedSequence, fold, fold_while, unview
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select
@@ -329,14 +329,9 @@ def _map(function: Any, *iterables: Any) -> Any:
 
 
 def _filter(function: Any, iterable: Any) -> Any:
-    """`filter`: of staged iterables, the list of the remaining items; of Python values, a generator."""
+    """`filter`: a generator of the remaining items."""
     keep = _bool if function is None else operators.call(function)
-    if current_graph() is None:
-        return builtins.filter(keep, iterable)
-    if isinstance(iterable, StagedGenerator) and iterable.passes_items:
-        return filtered(keep, iterable)
-    iterable = materialized(iterable)
-    return once(collect(iterable, keep)) if stages(iterable) else filtered(keep, iterable)
+    return builtins.filter(keep, iterable) if current_graph() is None else filtered(keep, iterable)
 
 
 def _reversed(sequence: Any) -> Any:
@@ -392,7 +387,8 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
 def _reduce(function: Any, iterable: Any, /, *initial: Any) -> Any:
     """`functools.reduce`. TypeError at run time for no items without an initial value."""
     function = operators.call(function)
-    iterable = materialized(iterable)
+    if not initial:
+        iterable = materialized(iterable)
     if not stages(iterable):
         return functools.reduce(function, iterable, *initial)
     if not initial:
@@ -401,7 +397,7 @@ def _reduce(function: Any, iterable: Any, /, *initial: Any) -> Any:
             return functools.reduce(function, iterable)
         raise_unless(not_equal(_length(iterable), 0), TypeError("reduce() of empty iterable with no initial value"))
         initial, iterable = (iterable[0],), iterable[1:]
-    return fold(iterable, lambda item, found: (function(found, item),), initial, ("found",))[0]
+    return reduced(function, iterable if isinstance(iterable, StagedGenerator) else once(iterable), initial[0])
 
 
 def _quantifier(
@@ -423,21 +419,15 @@ def _quantifier(
         return reduction(_truth(x))
 
     def over_python(iterable: Any) -> Any:
-        if (clause := fresh_clause(iterable)) is not None:  # whose element may have effects
-            return any_of(StagedGenerator(clause), stop, _bool)
+        if is_iterator(iterable):  # whose items may have effects
+            return any_of(once(iterable), stop, _bool)
         found: Any = not stop
-        leave = leaving(iterable)
         for item in iterable:
             value = _bool(item)
             if value is stop:
-                decided, found = found, stop
-                break
+                return stop
             if value is not (not stop):
                 found = value if found is (not stop) else found | value if stop else found & value
-        else:
-            decided = found
-        if isinstance(decided, Tensor):
-            leave()
         return found
 
     def step(item: Any, found: Any) -> tuple[Any, ...]:

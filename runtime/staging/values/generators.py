@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn
 from autograph.backend import (
     Clause,
     ConversionError,
+    function_in,
     guards_yield,
     internal_iteration,
     items_of,
@@ -55,6 +56,8 @@ __all__ = [
     "mapped",
     "materialized",
     "once",
+    "reduced",
+    "stand_for",
     "sum_of",
     "use_up",
     "without_effects",
@@ -314,9 +317,7 @@ def mapped(function: Callable[..., Any], iterables: tuple[Any, ...]) -> StagedGe
     def element(item: Any) -> Any:
         return ag__function(*item) if several else ag__function(item)
 
-    inner = getattr(function, "__func__", function)
-    if hasattr(inner, "__code__"):
-        element.place = inner  # type: ignore[attr-defined]
+    stand_for(function, element)
     source = iterables[0]
     if several:
         parts = zip_operands(iterables)
@@ -325,7 +326,7 @@ def mapped(function: Callable[..., Any], iterables: tuple[Any, ...]) -> StagedGe
 
 
 def filtered(keep: Callable[[Any], Any], iterable: Any) -> StagedGenerator:
-    """`filter(keep, iterable)` of Python values, where `keep` may return tensors."""
+    """`filter(keep, iterable)`, where `keep` may return tensors."""
     ag__keep = keep
 
     def element(item: Any) -> Any:
@@ -334,10 +335,16 @@ def filtered(keep: Callable[[Any], Any], iterable: Any) -> StagedGenerator:
     def test(item: Any) -> Any:
         return ag__keep(item)
 
-    inner = getattr(keep, "__func__", keep)
-    if hasattr(inner, "__code__"):
-        element.place = test.place = inner  # type: ignore[attr-defined]
-    return StagedGenerator(Clause(iter(iterable), element, test))
+    stand_for(keep, element, test)
+    return StagedGenerator(Clause(iterable if is_staged(iterable) else iter(iterable), element, test))
+
+
+def stand_for(called: Callable[..., Any], *functions: Any) -> None:
+    """Let these functions, which call `called`, stand for it where loops are staged: they have its lines, and what it
+    changes is found through their closures."""
+    if (place := function_in(called)) is not None:
+        for function in functions:
+            function.place = place
 
 
 def enumerated(generator: StagedGenerator, start: Any) -> StagedGenerator:
@@ -413,6 +420,18 @@ def _items_of(clauses: list[Clause | None], place: Any) -> Callable[[tuple[Any, 
 
 
 # Consumers. The names of their variables cannot clash with the user's.
+
+def reduced(function: Callable[[Any, Any], Any], generator: StagedGenerator, initial: Any) -> Any:
+    """`functools.reduce(function, generator, initial)`."""
+    ag__function, ag__found = function, initial
+
+    def for_body(item: Any) -> None:
+        nonlocal ag__found
+        ag__found = ag__function(ag__found, item)
+
+    use_up(generator, generator.use(), for_body, None, "ag__found")
+    return ag__found
+
 
 def sum_of(generator: StagedGenerator, start: Any) -> Any:
     """`sum(generator, start)`."""
