@@ -97,6 +97,7 @@ from autograph.state.structure import (
     unwrapped,
     with_parts,
 )
+from autograph.state.visible_changes import without_changes
 
 if TYPE_CHECKING:
     from autograph.api import internal_iteration, unwrap
@@ -239,6 +240,7 @@ __all__ = [
     "with_limit",
     "with_parts",
     "with_room",
+    "without_changes",
 ]
 _LATE = deferred_names(globals(), {
     "autograph.api": ("internal_iteration", "unwrap"),

@@ -11,7 +11,7 @@ import functools
 import gc
 import itertools
 import sys
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from types import (
     BuiltinMethodType,
@@ -226,6 +226,8 @@ class Reach:
 
     def _dict(self, found: _Found) -> None:
         self._hold(found)
+        if issubclass(type(found.value), defaultdict):
+            self._meet(None, found.value.default_factory, found.depth + 1, found.hint)
         is_of_module = "__builtins__" in found.value  # code that uses a name of it leads there
         if not is_of_module and not only_atoms(dict.values(found.value)):
             for key, item in dict.items(found.value):

@@ -1,9 +1,8 @@
-"""Finds what an iterator changes while its items are taken, other than its own state: variables, objects and
-containers that the code being traced refers to, and effects of the graph."""
+"""Finds what a call changes, or an iterator while its items are taken."""
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import CellType, GeneratorType
 from typing import Any
 
@@ -15,7 +14,7 @@ from autograph.state.heap_snapshot import Heap
 from autograph.state.reachability import Reach, Reached, advances_in_python
 from autograph.state.references import references
 
-__all__ = ["VisibleChanges"]
+__all__ = ["VisibleChanges", "without_changes"]
 
 
 class VisibleChanges:
@@ -64,3 +63,22 @@ class VisibleChanges:
         if isinstance(value, CellType):
             return reached.hint not in self._own
         return isinstance(value, (Globals, type)) or bool(references([value]))
+
+
+def without_changes(backend: Backend, name: str, function: Any, call: Callable[[], Any], otherwise: Any) -> Any:
+    """The result of `call()`, which calls `function`, known as `name`. If that changes something or has effects in the
+    graph, all is undone, and the result is `otherwise`; an error for an iterator that it advances, which cannot be
+    undone."""
+    heap = Heap(Reach([(name, function)]))
+    places = [(path, Place(each)) for path, each in heap.reach.iterators]
+    point = backend.checkpoint()
+    made = call()
+    if not (point.has_effects() or any(heap.changes()) or heap.changed() is not None
+            or any(place.has_advanced() for _, place in places)):
+        return made
+    point.rollback()
+    heap.restore()
+    for path, place in places:
+        if place.has_advanced():
+            raise backend.refusal("advanced", place.iterator, path, __file__, 0)
+    return otherwise

@@ -49,6 +49,7 @@ from runtime.staging.containers.settled_keys import (
 from runtime.staging.values import dict_presence
 from runtime.staging.values.container_arenas import readable
 from runtime.staging.values.dict import StagedDict
+from runtime.staging.values.dict_defaults import with_default
 from runtime.staging.values.dict_keys import certain, is_choice, is_staged_key, missing_key
 from runtime.staging.values.element_layout import may_change
 from runtime.staging.values.generators import StagedGenerator, use_up
@@ -141,7 +142,11 @@ def _item_or_default(mapping: dict[Any, Any], key: Any) -> Any:
         return _get(mapping, key, 0)
     if factory is None:
         return item_of(dict(mapping), key)
-    return _setdefault(mapping, key, operators.call(factory)())
+
+    def read() -> Any:
+        return StagedDict.of(mapping).present(key) if has_staged_items(mapping) else item_of(dict(mapping), key)
+
+    return with_default(mapping, key, functools.partial(_setdefault, mapping, key), read)
 
 
 class _Has(threading.local):

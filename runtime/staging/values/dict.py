@@ -6,6 +6,7 @@ elements of lists can be.
 """
 from __future__ import annotations
 
+import functools
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
@@ -26,6 +27,7 @@ from runtime.ops.lists import ListValue, list_get
 from runtime.ops.logic import equal, greater, logical_and, not_equal, where
 from runtime.ops.strings import text_of_records
 from runtime.staging.values import dict_presence
+from runtime.staging.values.dict_defaults import with_default
 from runtime.staging.values.dict_keys import (
     can_set,
     certain,
@@ -199,7 +201,12 @@ class StagedDict(StagedView):
             return self.get(key, 0)
         if factory is not None:
             with following(self.owner):
-                return self.setdefault(key, operators.call(factory)())
+                return with_default(self.owner, key, functools.partial(self.setdefault, key),
+                                    lambda: StagedDict.of(self.owner).present(key))
+        return self.present(key)
+
+    def present(self, key: Any) -> Any:
+        """The item of a key. KeyError at run time if absent."""
         return self._read(key, self._checked(key))
 
     def _checked(self, key: Any) -> Any:

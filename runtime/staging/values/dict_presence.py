@@ -14,6 +14,7 @@ from typing import Any, Final
 from autograph.backend import keyed, operators, put, register_keyed, take_out
 from runtime.core.trace import current_graph
 from runtime.ops.logic import where
+from runtime.staging.values.dict_defaults import with_default
 from runtime.staging.values.optional import Maybe, checked, keys, keys_asked
 
 __all__ = [
@@ -105,8 +106,9 @@ def item(mapping: Any, key: Any, /) -> Any:
     if keys.are_uncertain and hasattr(type(mapping), "__missing__") and bound_of(mapping, key) is not None:
         if isinstance(mapping, Counter):
             return get(mapping, key, 0)
-        if (factory := mapping.default_factory) is not None:
-            return setdefault(mapping, key, operators.call(factory)())
+        if mapping.default_factory is not None:
+            return with_default(mapping, key, functools.partial(setdefault, mapping, key),
+                                lambda: checked(dict.__getitem__(mapping, key)))
     if type(mapping) is defaultdict and mapping.default_factory is not None and not dict.__contains__(mapping, key):
         mapping[key] = operators.call(mapping.default_factory)()
     return checked(mapping[key])
