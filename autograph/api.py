@@ -176,7 +176,10 @@ def maker(fn: FunctionType) -> converted_call.Maker | None:
                 template = _template(fn, True)
         except NoSourceError:
             return None
-        return template if template.changes else None
+        if template.changes:
+            return template
+        converted_call.note_unchanged(fn.__code__)
+        return None
 
     return converted_call.at_work.run(made)
 

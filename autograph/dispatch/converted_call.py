@@ -38,7 +38,8 @@ from autograph.dispatch import special_methods
 from autograph.dispatch.at_work import at_work
 from autograph.dispatch.frames import OVERRIDES
 
-__all__ = ["CONVERTER", "Converter", "Maker", "at_work", "call", "makers", "meet", "remember"]
+__all__ = ["CONVERTER", "Converter", "Maker", "at_work", "call", "is_unchanged", "makers", "meet", "note_unchanged",
+           "remember"]
 
 T = TypeVar("T")
 Maker = Callable[[FunctionType], Any]
@@ -64,6 +65,21 @@ CONVERTER: Final = Converter()
 makers: dict[int, tuple[Maker | None, object]] = {}
 """By id of a code object: the maker of the converted form of its functions; None if they are called as they are."""
 atexit.register(makers.clear)
+
+
+_unchanged: Final[dict[int, object]] = {}
+"""By id: the code objects in which conversion changes nothing."""
+atexit.register(_unchanged.clear)
+
+
+def note_unchanged(code: CodeType) -> None:
+    """Record that conversion changes nothing in functions of this code."""
+    _unchanged[id(code)] = until_gone(code, _unchanged, id(code))
+
+
+def is_unchanged(fn: FunctionType) -> bool:
+    """Whether a function is called as it is because conversion changes nothing in it."""
+    return id(fn.__code__) in _unchanged
 
 
 def remember(code: CodeType, maker: Maker | None) -> None:

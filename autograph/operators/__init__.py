@@ -551,9 +551,7 @@ def gen_exp(
 
 def read(value: Any, /) -> Any:
     """`value`, read from a variable that may be unbound on some paths of staged code."""
-    if ambient.backend is not None:
-        ambient.backend.check(value, "value")
-    return value
+    return value if ambient.backend is None else ambient.backend.check(value, "value")
 
 
 def to_delete(value: Any, name: str, /) -> None:
@@ -571,7 +569,7 @@ def hasattr(value: Any, name: str, /) -> Any:
 @own_errors
 def setitem(target: Any, index: Any, value: Any, /) -> Any:
     """The value of `target` after `target[index] = value`: itself, or a new value if it is immutable."""
-    index = index if ambient.backend is None else own_index(target, index)
+    index = own_index(target, index)
     backend = backend_of(target)
     if backend is not None:
         after = backend.changing(target)

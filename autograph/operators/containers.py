@@ -76,7 +76,7 @@ neg, pos = map(_unary, ("neg", "pos"))
 @own_errors
 def delitem(container: Any, index: Any, /) -> None:
     """`del container[index]`, in code that a backend traces."""
-    index = index if ambient.backend is None else own_index(container, index)
+    index = own_index(container, index)
     if ambient.backend is not None and (
             has_staged_items(container) or type(container) in keyed or (type(container) in LISTS and any(
                 staging_backend(bound) is not None for bound in bounds_of(index)))):
@@ -169,8 +169,14 @@ def item(container: Any, index: Any, /) -> Any:
 
 
 def own_index(container: Any, index: Any) -> Any:
-    """The index of a sequence: of an object with a method `__index__` of the user's, what that returns."""
-    if type(index) is int or type(container) not in _SEQUENCES:
+    """The value of an index or key in traced code; of an object with a method `__index__` of the user's, what that
+    returns, if the container is a sequence."""
+    if type(index) is int or ambient.backend is None:
+        return index
+    index = ambient.backend.check(index, "value")
+    if type(index) is tuple:
+        index = tuple([ambient.backend.check(part, "value") for part in index])
+    if type(container) not in _SEQUENCES:
         return index
     kind: Any = getattr(type(index), "__stands_for__", type(index))
     is_users = is_users_class(kind) and type(getattr(kind, "__index__", None)) is FunctionType

@@ -105,7 +105,7 @@ from runtime.staging.values.list import unview
 from runtime.staging.values.list_elements import following, put_back, record_of
 from runtime.staging.values.lost_iterators import iterator_after_exit, outside_iterator, taken_outside
 from runtime.staging.values.open_bodies import begin_body, bodies_open, end_body, tracked_elements
-from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, there
+from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, checked, there
 from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select
 from runtime.staging.values.set import set_comp, set_of
@@ -376,6 +376,7 @@ class Staging:
             return subject_of_match(value)
         if part == "value":
             _check_read(value)
+            return checked(value)
         elif part == "keys":
             if not settle_names(value):
                 settle_keys(value, words=False)

@@ -83,7 +83,7 @@ from runtime.staging.values.lattice import (
 from runtime.staging.values.list import StagedItems, is_staged_list
 from runtime.staging.values.nesting import check_nesting
 from runtime.staging.values.open_bodies import contents_of
-from runtime.staging.values.optional import bound
+from runtime.staging.values.optional import checked
 
 __all__ = ["WidenedRoutine"]
 
@@ -121,7 +121,7 @@ class WidenedRoutine:
     def _bound(self, args: Sequence[Any], kwargs: Any) -> dict[str, Any]:
         bound_arguments = self.signature.bind(*args, **kwargs)
         bound_arguments.apply_defaults()
-        return {name: bound(value) for name, value in bound_arguments.arguments.items()}
+        return {name: checked(value) for name, value in bound_arguments.arguments.items()}
 
     # Tracing.
 

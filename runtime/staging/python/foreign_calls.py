@@ -36,6 +36,7 @@ from autograph.backend import (
     has_staged_items,
     is_converted,
     is_internal,
+    is_unchanged,
     keyed,
     only_atoms,
     operators,
@@ -294,7 +295,7 @@ def _guarded(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callab
         _check_lists(fn, _taken(fn, values))
     if inspects:
         return _inspecting(fn, args, keywords)
-    if type(fn) is FunctionType:
+    if type(fn) is FunctionType and not is_unchanged(fn):
         _check_lists(fn, _within(values))
     return fn  # type: ignore[no-any-return]
 

@@ -73,7 +73,7 @@ from runtime.staging.values.lattice import (
 from runtime.staging.values.list import StagedItems, StagedList, StagedView, is_staged_list
 from runtime.staging.values.list_elements import have_other_names, record_places
 from runtime.staging.values.list_specs import is_staged_spec, list_of_tuple
-from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach, bound
+from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach, checked
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import Select, index_of
 from runtime.staging.values.set import StagedSet
@@ -309,7 +309,7 @@ def _read(value: Any, name: str, body: Branch, inside: frozenset[int] = frozense
     assert graph is not None
     before = len(graph.nodes)
     with raising(None):
-        found = bound(value)
+        found = checked(value)
     for node in graph.nodes[before:]:
         node.position = Position(body.filename, line_of(body, name))
     return found

@@ -27,7 +27,7 @@ from runtime.staging.values.assumptions import is_assumed
 from runtime.staging.values.list import branch
 
 __all__ = [
-    "Maybe", "MaybeObject", "MaybeTensor", "Presence", "attach", "bound", "checked", "keys", "keys_asked", "known",
+    "Maybe", "MaybeObject", "MaybeTensor", "Presence", "attach", "checked", "keys", "keys_asked", "known",
     "same_or_none", "there", "without_none"]
 
 
@@ -124,12 +124,12 @@ def there(value: Any) -> Any:
 
 def checked(value: Any) -> Any:
     """The value of an item or variable being read; the graph raises if it is missing."""
-    if not isinstance(value, Maybe):
+    if not issubclass(type(value), Maybe):  # `isinstance` would run code of proxies
         return value
     presence = value.presence
-    presence.check_bound()
     if presence.bound is None:
         return value
+    presence.check_bound()
     return value.content if presence.present is None else attach(
         value.content, Presence(presence.name, None, presence.present))
 
@@ -345,16 +345,6 @@ def _content(value: Any) -> tuple[Any, Any]:
 
 def _conjunction(bit: Any, other: Any) -> Any:
     return other if bit is True else bit & other
-
-
-def bound(value: Any) -> Any:
-    """The value of a variable being read, after a check that it is bound."""
-    if not isinstance(value, (MaybeTensor, MaybeObject)) or value.presence.bound is None:
-        return value
-    presence = value.presence
-    presence.check_bound()
-    return value.content if presence.present is None else attach(
-        value.content, Presence(presence.name, None, presence.present))
 
 
 def attach(value: Any, presence: Presence) -> Any:

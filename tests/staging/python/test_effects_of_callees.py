@@ -9,10 +9,10 @@ import itertools
 from typing import Any
 
 import pytest
+from plain_values import plain
 
 import runtime as rt
 from runtime.errors import StagingError
-from tests.plain_values import plain
 
 COUNT = 0
 LOG: list[Any] = []

@@ -7,10 +7,10 @@ import itertools
 from collections import defaultdict
 
 import pytest
+from plain_values import plain
 
 import runtime as rt
 from runtime.errors import StagingError
-from tests.plain_values import plain
 
 COUNT = 0
 
