@@ -18,7 +18,7 @@ from runtime.staging.containers.comparison import equals
 from runtime.staging.values import dict_presence
 from runtime.staging.values.container_arenas import readable
 from runtime.staging.values.dict import StagedDict, View
-from runtime.staging.values.generators import StagedGenerator, any_of, once
+from runtime.staging.values.generators import StagedGenerator, any_of, any_taken
 from runtime.staging.values.iterables import Staged, StagedRange, view_of
 from runtime.staging.values.list import StagedList
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
@@ -62,8 +62,8 @@ def contains(container: Any, value: Any) -> Any:
         return is_part_of_text(value, container)
     if isinstance(container, (str, bytes)) or not hasattr(type(container), "__iter__"):
         return value in container
-    if is_iterator(container):  # whose items may have effects
-        return any_of(once(container), True, lambda item: equals(value, item))
+    if is_iterator(container):
+        return any_taken(container, True, lambda item: equals(value, item))
     found: Any = False
     for item in container:
         same = equals(value, item)

@@ -42,6 +42,7 @@ from runtime.staging.values.dict_presence import check_keys, is_uncertain, size
 from runtime.staging.values.generators import (
     StagedGenerator,
     any_of,
+    any_taken,
     can_be_enumerated,
     enumerated,
     filtered,
@@ -419,8 +420,8 @@ def _quantifier(
         return reduction(_truth(x))
 
     def over_python(iterable: Any) -> Any:
-        if is_iterator(iterable):  # whose items may have effects
-            return any_of(once(iterable), stop, _bool)
+        if is_iterator(iterable):
+            return any_taken(iterable, stop, _bool)
         found: Any = not stop
         for item in iterable:
             value = _bool(item)

@@ -39,11 +39,13 @@ from runtime.staging.values.iterables import (
 )
 from runtime.staging.values.lazy_iterables import StagedEnumerate, StagedZip
 from runtime.staging.values.list import StagedList, StagedSequence, collect
+from runtime.staging.values.lost_iterators import leaving
 
 __all__ = [
     "StagedGenerator",
     "all_at_once",
     "any_of",
+    "any_taken",
     "call_of_generator",
     "can_be_enumerated",
     "collected",
@@ -460,6 +462,15 @@ def any_of(generator: StagedGenerator, stop: bool, truth: Callable[[Any], Any]) 
 
     use_up(generator, generator.use(whole=False), for_body, for_test, "ag__found")
     return ag__found
+
+
+def any_taken(iterator: Any, stop: bool, truth: Callable[[Any], Any]) -> Any:
+    """`any_of` for an iterator of Python's, whose items may have effects."""
+    leave = leaving(iterator)
+    found = any_of(once(iterator), stop, truth)
+    if isinstance(found, Tensor):
+        leave()
+    return found
 
 
 def first_of(generator: StagedGenerator, *default: Any) -> Any:
