@@ -17,7 +17,7 @@ from runtime.ops.checks import message, require
 from runtime.ops.gather import boolean_mask, gather
 from runtime.ops.host_functions import numpy_function
 from runtime.ops.sorting import argsort
-from runtime.ops.sparse import SparseTensor, to_dense
+from runtime.ops.sparse import SparseTensor, dense_of
 
 if TYPE_CHECKING:
     from runtime.staging import control_flow
@@ -50,7 +50,7 @@ def ctc_loss(
     if is_sparse:
         lengths = math.cast(segments.bincount(
             labels.indices[:, 0], minlength=shapes.dim(x, 0), maxlength=shapes.dim(x, 0)), int32)
-        labels = to_dense(labels)
+        labels = dense_of(labels)
     else:
         lengths = math.cast(label_length, int32)
     return losses(math.cast(labels, int32), x, lengths, steps, _blank(x, blank_index or 0))

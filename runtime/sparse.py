@@ -13,11 +13,11 @@ from runtime.ops.sparse import (
     maximum,
     minimum,
     reduce_sum,
+    reorder,
     sparse_dense_matmul,
     to_dense,
-    transpose,
 )
-from runtime.ops.sparse_shapes import concat, expand_dims, reorder, reshape, retain, slice
+from runtime.ops.sparse_shapes import concat, expand_dims, reshape, retain, slice, transpose
 from runtime.ops.sparse_values import bincount, softmax, to_indicator
 
 __all__ = [

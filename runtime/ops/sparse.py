@@ -17,12 +17,14 @@ from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorShape, broadcast_shapes
 from runtime.ops import creation, linalg, logic, reduction, shape, sorting
 from runtime.ops import math as math_ops
+from runtime.ops.checks import message, require
 from runtime.ops.complex_numbers import conj
 from runtime.ops.concat_split import concat as join
 from runtime.ops.concat_split import repeat
 from runtime.ops.gather import boolean_mask, gather, scatter_nd, segment_totals
 from runtime.ops.gather_nd import gather_nd
 from runtime.ops.math import cast
+from runtime.ops.op_makers import named
 from runtime.ops.shape import product
 from runtime.ops.static_arguments import axes_of, axis_of
 
@@ -32,6 +34,7 @@ __all__ = [
     "SparseTensor",
     "add",
     "combined",
+    "dense_of",
     "divide",
     "divided",
     "from_dense",
@@ -43,14 +46,15 @@ __all__ = [
     "minimum",
     "multiply",
     "numbered",
+    "permuted",
     "reduce_sum",
+    "reorder",
     "scaled",
     "sizes_from",
     "sizes_of",
     "sparse_dense_matmul",
     "text_of",
     "to_dense",
-    "transpose",
     "unnumbered",
     "without_duplicates",
 ]
@@ -190,17 +194,17 @@ class IndexedSlices(_Operators):
         return _known(self.sizes)
 
     def __dense__(self) -> Tensor:
-        return to_dense(self)
+        return dense_of(self)
 
     def numpy(self) -> Any:
         """The whole tensor as an array."""
-        return to_dense(self).numpy()
+        return dense_of(self).numpy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return to_dense(self).__array__(dtype, copy)
+        return dense_of(self).__array__(dtype, copy)
 
     def __mul__(self, other: Any) -> Any:
-        return math_ops.multiply(to_dense(self), other) if isinstance(other, Tensor) else multiply(self, other)
+        return math_ops.multiply(dense_of(self), other) if isinstance(other, Tensor) else multiply(self, other)
 
     __rmul__ = __mul__
 
@@ -321,11 +325,16 @@ def _sum_by(values: Tensor, place: Tensor, count: Any) -> Tensor:
 
 
 def without_duplicates(x: Sparse) -> Any:
-    """The same tensor with distinct positions; values at repeated ones are added."""
+    """The same tensor with distinct positions, of a SparseTensor in row-major order; values at repeated ones are
+    added."""
     sizes = _columns(x)
     distinct, place = sorting.unique(numbered(positions(x), sizes), out_idx=t.int64)
     values = _sum_by(convert_to_tensor(x.values), place, shape.size(distinct))
-    return at_positions(x, unnumbered(distinct, sizes), values)
+    return _in_order(at_positions(x, unnumbered(distinct, sizes), values))
+
+
+def _in_order(x: Sparse) -> Sparse:
+    return reorder(x) if isinstance(x, SparseTensor) else x
 
 
 def _need_one_shape(x: Sparse, y: Sparse) -> None:
@@ -352,7 +361,7 @@ def combined(
         in_x, in_y = [segment_totals(creation.ones_like(part), part, count) for part in (place[:n], place[n:])]
         both = in_x * in_y > 0
         distinct, a, b = boolean_mask(distinct, both), boolean_mask(a, both), boolean_mask(b, both)
-    return at_positions(x, unnumbered(distinct, sizes), function(a, b))
+    return _in_order(at_positions(x, unnumbered(distinct, sizes), function(a, b)))
 
 
 def scaled(function: Callable[[Any, Any], Any], x: Sparse, y: Any) -> Any:
@@ -360,7 +369,7 @@ def scaled(function: Callable[[Any, Any], Any], x: Sparse, y: Any) -> Any:
     sparse if `y` broadcasts to the shape of `x`, else dense."""
     if isinstance(y, Tensor) and y.ndim:
         if not _fits_into(x, y):
-            return function(to_dense(x), y)
+            return function(dense_of(x), y)
         y = gather_nd(shape.broadcast_to(y, list(sizes_of(x))), positions(x))
     return map_values(lambda values: function(values, y), x)
 
@@ -400,8 +409,20 @@ def _undefined(divisor: Tensor, x: Sparse) -> Tensor:
 def to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """The dense tensor (`tf.sparse.to_dense`). Values at repeated positions are added; positions without a value get
-    `default_value`. IndexOutOfRangeError for a position outside the shape."""
+    """The dense tensor (`tf.sparse.to_dense`). Positions without a value get `default_value`. IndexOutOfRangeError for
+    a position outside the shape. With `validate_indices`, InvalidArgumentError unless the positions of a SparseTensor
+    are in row-major order, each once; without it, values at repeated positions are added."""
+    found = dense_of(sp_input, default_value)
+    if validate_indices and isinstance(sp_input, SparseTensor):
+        place = numbered(sp_input.indices, sp_input.sizes)
+        require(reduction.reduce_all(place[1:] > place[:-1]), InvalidArgumentError(
+            message("to_dense takes positions in row-major order, each once, not ", sp_input.indices),
+            remedy="rt.sparse.reorder(x) sorts them; with validate_indices=False values at repeated ones are added."))
+    return named(found, name)
+
+
+def dense_of(sp_input: Any, default_value: Any = None) -> Tensor:
+    """The dense tensor, of positions in any order; values at repeated ones are added."""
     sizes, where, values = list(sizes_of(sp_input)), positions(sp_input), convert_to_tensor(sp_input.values)
     if values.dtype.is_bool:
         dense = scatter_nd(where, cast(values, t.int32), sizes) > 0
@@ -421,11 +442,17 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
 
 
 def _dense(x: Any) -> Tensor:
-    return to_dense(x) if is_sparse(x) else convert_to_tensor(x)
+    return dense_of(x) if is_sparse(x) else convert_to_tensor(x)
 
 
-def transpose(sp_input: SparseTensor, perm: Sequence[int] | None = None, name: str | None = None) -> SparseTensor:
-    """The tensor with its axes permuted, by default reversed (`tf.sparse.transpose`)."""
+def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
+    """The same tensor with its positions in row-major order (`tf.sparse.reorder`)."""
+    order = sorting.argsort(numbered(sp_input.indices, sp_input.sizes), stable=True)
+    return SparseTensor(gather(sp_input.indices, order), gather(sp_input.values, order), sp_input.sizes)
+
+
+def permuted(sp_input: SparseTensor, perm: Sequence[int] | None) -> SparseTensor:
+    """The tensor with its axes permuted (None: reversed); the positions keep their order."""
     rank = sp_input.ndim
     order = [*range(rank)][::-1] if perm is None else [axis_of("transpose", axis, rank) for axis in perm]
     if sorted(order) != [*range(rank)]:
@@ -517,7 +544,7 @@ def _transposed(x: Any) -> Any:
     """The tensor with its last two axes exchanged."""
     rank = x.ndim
     order = [*range(rank - 2), rank - 1, rank - 2]
-    return transpose(x, order) if isinstance(x, SparseTensor) else shape.transpose(x, order)
+    return permuted(x, order) if isinstance(x, SparseTensor) else shape.transpose(x, order)
 
 
 def matmul(x: Any, y: Any) -> Any:

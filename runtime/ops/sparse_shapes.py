@@ -7,21 +7,30 @@ from typing import Any
 from runtime.core import types as t
 from runtime.core.errors import ShapeError
 from runtime.core.trace import convert_to_tensor
-from runtime.ops import creation, logic, reduction, shape, sorting
+from runtime.ops import creation, logic, reduction, shape
 from runtime.ops import math as math_ops
 from runtime.ops.concat_split import concat as join
 from runtime.ops.gather import boolean_mask, gather
 from runtime.ops.shape import product
-from runtime.ops.sparse import SparseTensor, may_be_equal, numbered, sizes_from, text_of, unnumbered
+from runtime.ops.sparse import (
+    SparseTensor,
+    may_be_equal,
+    numbered,
+    permuted,
+    reorder,
+    sizes_from,
+    text_of,
+    unnumbered,
+)
 from runtime.ops.static_arguments import axes_of, axis_of
 
-__all__ = ["concat", "expand_dims", "reorder", "reshape", "retain", "slice", "squeeze"]
+__all__ = ["concat", "expand_dims", "reshape", "retain", "slice", "squeeze", "transpose"]
 
 
-def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The same tensor with its positions in row-major order (`tf.sparse.reorder`)."""
-    order = sorting.argsort(numbered(sp_input.indices, sp_input.sizes), stable=True)
-    return SparseTensor(gather(sp_input.indices, order), gather(sp_input.values, order), sp_input.sizes)
+def transpose(sp_input: SparseTensor, perm: Sequence[int] | None = None, name: str | None = None) -> SparseTensor:
+    """The tensor with its axes permuted, by default reversed, and its positions in row-major order
+    (`tf.sparse.transpose`)."""
+    return reorder(permuted(sp_input, perm))
 
 
 def retain(sp_input: SparseTensor, to_retain: Any) -> SparseTensor:
@@ -66,7 +75,8 @@ def squeeze(sp_input: SparseTensor, axis: Any = None) -> SparseTensor:
 
 
 def concat(axis: Any, sp_inputs: Sequence[SparseTensor], name: str | None = None) -> SparseTensor:
-    """Concatenation along an axis (`tf.sparse.concat`). ShapeError if the other axes differ."""
+    """Concatenation along an axis, with the positions in row-major order (`tf.sparse.concat`). ShapeError if the other
+    axes differ."""
     first = sp_inputs[0]
     axis, before, moved = axis_of("concat", axis, first.ndim), 0, []
     for x in sp_inputs:
@@ -78,7 +88,7 @@ def concat(axis: Any, sp_inputs: Sequence[SparseTensor], name: str | None = None
         moved.append(shape.stack(columns, axis=1))
         before = before + x.sizes[axis]
     sizes = [before if i == axis else size for i, size in enumerate(first.sizes)]
-    return SparseTensor(join(moved, 0), join([x.values for x in sp_inputs], 0), sizes)
+    return reorder(SparseTensor(join(moved, 0), join([x.values for x in sp_inputs], 0), sizes))
 
 
 def slice(sp_input: SparseTensor, start: Any, size: Any, name: str | None = None) -> SparseTensor:

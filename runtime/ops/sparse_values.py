@@ -19,14 +19,13 @@ from runtime.ops.op_makers import FLOATS, check_dtype, named
 from runtime.ops.segments import unsorted_segment_max
 from runtime.ops.sparse import (
     SparseTensor,
+    dense_of,
     is_sparse,
     numbered,
     sizes_of,
     text_of,
-    to_dense,
     without_duplicates,
 )
-from runtime.ops.sparse_shapes import reorder
 
 __all__ = ["bincount", "edit_distance", "softmax", "to_indicator"]
 
@@ -54,7 +53,7 @@ def to_indicator(sp_input: SparseTensor, vocab_size: Any, name: str | None = Non
     ids = math.cast(sp_input.values, t.int64)
     places = concat([sp_input.indices[:, :-1], ids[:, None]], 1)
     present = SparseTensor(places, creation.ones_like(ids, dtype=t.bool_), [*sp_input.sizes[:-1], vocab_size])
-    return named(to_dense(present), name)
+    return named(dense_of(present), name)
 
 
 def bincount(
@@ -89,8 +88,8 @@ def bincount(
         count = math.minimum(count, math.cast(maxlength, t.int64))
         kept = logic.less(ids, count)
         ids, rows, amounts = (boolean_mask(each, kept) for each in (ids, rows, amounts))
-    found = reorder(without_duplicates(SparseTensor(
-        shape.stack([rows, ids], 1), amounts, [sizes[0] if by_row else 1, count])))
+    found: SparseTensor = without_duplicates(SparseTensor(
+        shape.stack([rows, ids], 1), amounts, [sizes[0] if by_row else 1, count]))
     result = found if by_row else SparseTensor(found.indices[:, 1:], found.values, [count])
     return result.with_values(creation.ones_like(result.values)) if binary_output else result
 

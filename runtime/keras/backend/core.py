@@ -34,7 +34,7 @@ from runtime.keras.backend.control_flow import (
 )
 from runtime.keras.backend.foreign import is_foreign_sparse, sparse_tensor_of
 from runtime.keras.backend.updates import scatter, scatter_update, slice, slice_update, unstack
-from runtime.ops.sparse import IndexedSlices, SparseTensor, is_sparse, map_values, sizes_of, to_dense
+from runtime.ops.sparse import IndexedSlices, SparseTensor, dense_of, is_sparse, map_values, sizes_of
 from runtime.staging.backend import BACKEND
 from runtime.staging.values.body_tracing import checkpoint, rollback
 
@@ -165,14 +165,14 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
     if is_sparse(x):
         if sparse is None or sparse or isinstance(x, IndexedSlices):
             return x if dtype is None or x.dtype.name == dtype else map_values(lambda v: rt.cast(v, dtype), x)
-        x = to_dense(x)
+        x = dense_of(x)
     x = as_plain_tensor(x) if isinstance(x, rt.Tensor) else _from_python(x, dtype)
     return x if dtype is None or x.dtype.name == dtype else rt.cast(x, dtype)
 
 
 def dense(x: Any, dtype: Any = None) -> Any:
     """`convert_to_tensor`, where sparse tensors and IndexedSlices become dense."""
-    return convert_to_tensor(to_dense(x) if is_sparse(x) else x, dtype=dtype, sparse=False)
+    return convert_to_tensor(dense_of(x) if is_sparse(x) else x, dtype=dtype, sparse=False)
 
 
 def _from_python(x: Any, dtype: str | None) -> Any:

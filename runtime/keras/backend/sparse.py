@@ -112,7 +112,7 @@ _RULES: Final[Mapping[str, Function]] = {
     "matmul": _matmul,
     "sum": _sum,
     "mean": _mean,
-    "transpose": _shaped(lambda x, axes=None: sparse.transpose(x, axes)),
+    "transpose": _shaped(lambda x, axes=None: sparse_shapes.transpose(x, axes)),
     "squeeze": _shaped(lambda x, axis=None: sparse_shapes.squeeze(x, axis)),
     "expand_dims": _shaped(_expand_dims),
     "reshape": _shaped(_reshape),
