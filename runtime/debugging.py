@@ -19,7 +19,10 @@ from runtime.core.tensor import Tensor
 from runtime.core.text import Template, Text, concat_text, join, split
 from runtime.core.trace import apply, convert_to_tensor, wrap
 from runtime.core.types import TensorType, Type, as_dtype, broadcast_shapes
+from runtime.ops import checks
+from runtime.ops.checks import all_of, require, same
 from runtime.ops.effects import plain_text, print_text
+from runtime.ops.shape import dims
 from runtime.ops.summarized_text import number_text, summary, unquoted
 
 __all__ = [
@@ -319,24 +322,28 @@ def is_numeric_tensor(tensor: Any) -> bool:
 
 def assert_shapes(shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None,
                   name: str | None = None) -> None:
-    """Check pairs of tensor and shape, as far as shapes are known at trace time (`tf.debugging.assert_shapes`).
+    """Check pairs of tensor and shape (`tf.debugging.assert_shapes`): when the graph runs, if it takes sizes that are
+    unknown before.
 
     A shape is a sequence of sizes, of names that stand for one size each (also as a string, one letter each), and of
-    None for any size. ShapeError if they do not fit.
+    None or "." for any size. If it begins with `...` or "*", the tensor may have more axes before the others.
+    ShapeError if they do not fit.
     """
-    sizes: dict[Any, int] = {}
+    sizes: dict[str, Any] = {}
     for x, wanted in shapes.items() if isinstance(shapes, dict) else shapes:
         x = convert_to_tensor(x.deref() if hasattr(x, "deref") else x)
-        found = x.type.shape
-        fits = len(found) == len(wanted)
-        for size, symbol in zip(found, wanted) if fits else ():
-            if symbol is None or symbol == "." or size is None:
-                continue
-            expected = sizes.setdefault(symbol, size) if isinstance(symbol, str) else int(symbol)
-            fits = fits and size == expected
-        if not fits:
-            known = "".join(f", {name}={size}" for name, size in sizes.items())
-            _fail(ShapeError(f"{_prefix(message)}the tensor must have the shape {wanted}, but it is {x.type}{known}"))
+        found, symbols = dims(x), list(wanted)
+        if symbols and symbols[0] in (..., "*"):
+            symbols = symbols[1:]
+            found = found[max(len(found) - len(symbols), 0):]
+        fitting: list[Any] = [len(found) == len(symbols)]
+        for size, symbol in zip(found, symbols):
+            if symbol is not None and symbol != ".":
+                expected = sizes.setdefault(symbol, size) if isinstance(symbol, str) else int(symbol)
+                fitting.append(expected is size or same(size, expected))
+        known = [part for name, size in sizes.items() for part in (f", {name}=", size)]
+        require(all_of(*fitting), ShapeError(checks.message(
+            f"{_prefix(message)}the tensor must have the shape {wanted}, but it has the shape ", dims(x), *known)))
 
 
 # check_numerics

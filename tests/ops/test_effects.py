@@ -268,7 +268,7 @@ a"b
     (lambda x: rt.debugging.assert_scalar(x), "the tensor must have rank 0, but it is int32[3]"),
     (lambda x: rt.debugging.assert_type(x, rt.float32), "the tensor must be float32, but it is int32"),
     (lambda x: rt.debugging.assert_shapes([(x, ("N",)), (x[1:], "N")]),
-     "the tensor must have the shape N, but it is int32[2], N=3"),
+     "the tensor must have the shape N, but it has the shape [2], N=3"),
 ])
 def test_checks(check: Any, message: str) -> None:
     for run in (check, rt.function(check)):
