@@ -12,6 +12,7 @@ from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_beside, convert_to_tensor
 from runtime.core.types import as_dtype, complex128, float64, int32
 from runtime.ops import math
+from runtime.ops.checks import message, require, same
 from runtime.ops.complex_numbers import conj
 from runtime.ops.concat_split import concat, roll
 from runtime.ops.creation import eye, zeros_like
@@ -24,7 +25,7 @@ from runtime.ops.linalg import SOLVABLE, band_part, inv, matmul, matrix_transpos
 from runtime.ops.logic import equal, greater, greater_equal, less, logical_and, where
 from runtime.ops.op_makers import check_dtype, named
 from runtime.ops.reduction import argmax, reduce_all, reduce_max, reduce_sum
-from runtime.ops.shape import broadcast_to, dim, dims, expand_dims, reshape
+from runtime.ops.shape import broadcast_to, dim, dims, expand_dims, product, reshape
 from runtime.ops.sorting import argsort
 
 if TYPE_CHECKING:
@@ -39,9 +40,10 @@ __all__ = ["eigh_tridiagonal", "logm", "lu", "lu_matrix_inverse", "lu_reconstruc
 def _squares(op: str, x: Any) -> Tensor:
     tensor = convert_to_tensor(x)
     check_dtype(op, tensor.dtype, SOLVABLE)
-    rows, columns = tensor.type.shape[-2:] if tensor.ndim >= 2 else (0, 1)
-    if rows != columns and None not in (rows, columns):
+    if tensor.ndim < 2:
         raise located(ShapeError(f"{op} takes square matrices, not {tensor.type}"))
+    require(same(dim(tensor, -2), dim(tensor, -1)), ShapeError(message(
+        f"{op} takes square matrices, not ", dims(tensor))))
     return tensor
 
 
@@ -52,10 +54,9 @@ def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> tup
     rows, [..., n]: L U is the matrix with its rows in that order (`tf.linalg.lu`). InvalidArgumentError for a singular
     matrix."""
     x = _squares("lu", input)
-    sizes = dims(x)
-    n = sizes[-1]
+    sizes, n = dims(x), dim(x, -1)
     rows = range_(n)
-    start = reshape(x, [-1, n, n])
+    start = reshape(x, [product(sizes[:-2]), n, n])
     order = broadcast_to(rows, [dim(start, 0), n])
 
     def eliminated(k: Any, x: Tensor, order: Tensor) -> tuple[Any, Tensor, Tensor]:

@@ -195,7 +195,8 @@ def cumulative_logsumexp(
     """log(sum(exp(x))) of the elements up to each one along `axis`, without overflow, for floats
     (`tf.math.cumulative_logsumexp`).
 
-    `exclusive`: without the element itself, -inf for the first; `reverse`: from the end.
+    `exclusive`: without the element itself; `reverse`: from the end. The sum of nothing is the least finite number,
+    as in TF, rather than -inf.
     """
     values = convert_to_tensor(x, dtype_hint=float32)
     along = axis_of("cumulative_logsumexp", axis, values.ndim)
@@ -209,7 +210,7 @@ def cumulative_logsumexp(
         lambda step, _: step < count, lambda step, y: (step * 2, _logaddexp(y, _later(y, step))),
                          (1, rows))
     found = moveaxis(rows[::-1] if reverse else rows, 0, along)
-    return named(found, name)
+    return maximum(found, values.dtype.min, name)
 
 
 def _later(rows: Tensor, step: Any) -> Tensor:

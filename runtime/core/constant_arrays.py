@@ -55,7 +55,9 @@ def constant_array(value: Any, dtype: DType | None = None, strings: bool = False
     if dtype is string:
         raise DTypeError(f"{_short(value)} is no string, and string is wanted", remedy="rt.as_string makes strings.")
     if weak or (_adapts(value) and not found.is_bool):
-        return adapt(array if weak else _whole(array, dtype), dtype), False
+        fitting = weak.name if isinstance(weak, DType) else found.name
+        return adapt(array if weak else _whole(array, dtype), dtype,
+                     f"Use the dtype {fitting}, or cast it: rt.cast(x, rt.{dtype.name})."), False
     raise DTypeError(f"a value of dtype {found.name} was given where {dtype.name} is wanted",
                      remedy=f"Cast it: rt.cast(x, rt.{dtype.name}).")
 
@@ -166,8 +168,9 @@ def adapted(array: Array, dtype: DType, weak: bool) -> tuple[Array, Weak]:
     return (adapt(array, float64), float32) if weak and dtype is float32 else (adapt(array, dtype), weak)
 
 
-def adapt(array: Array, dtype: DType) -> Array:
-    """A weak array as `dtype`. DTypeError if its kind is too high or an int does not fit."""
+def adapt(array: Array, dtype: DType, remedy: str = "") -> Array:
+    """A weak array as `dtype`. DTypeError if its kind is too high, with a remedy for operands unless one is given, or
+    if an int does not fit."""
     source = dtype_of(array)
     if source is dtype:
         return array
@@ -175,7 +178,7 @@ def adapt(array: Array, dtype: DType) -> Array:
         return array.astype(dtype.np)
     if source.level > dtype.level or dtype.is_bool:
         raise DTypeError(f"{_short(array.tolist())} cannot become {dtype.name}",
-                         remedy=f"Cast the other operand, for example rt.cast(x, rt.{source.name}).")
+                         remedy=remedy or f"Cast the other operand, for example rt.cast(x, rt.{source.name}).")
     if dtype.is_integer and array.size:
         low, high = dtype.limits
         if int(array.min()) < low or int(array.max()) > high:

@@ -17,7 +17,7 @@ from runtime.ops.host_functions import numpy_function
 from runtime.ops.logic import equal, where
 from runtime.ops.op_makers import named
 from runtime.ops.reduction import reduce_max
-from runtime.ops.shape import dims, size, stack
+from runtime.ops.shape import dim, dims, size, stack
 from runtime.ops.sliding_windows import tensor
 
 __all__ = ["combined_non_max_suppression", "draw_bounding_boxes", "non_max_suppression",
@@ -36,16 +36,16 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any = None, name: str |
     """
     x = math.stop_gradient(tensor("draw_bounding_boxes", "images", images, 2))
     places = math.cast(math.stop_gradient(tensor("draw_bounding_boxes", "boxes", boxes, 1)), float32)
-    height, width, channels = dims(x)[1:]
+    height, width, channels = dims(x, int32)[1:]
     sides = math.cast(stack([height - 1, width - 1] * 2), float32)
     top, left, bottom, right = (math.cast(places * sides, int32)[..., i, None, None] for i in range(4))
     row, column = range_(height)[:, None], range_(width)[None]
     in_rows, in_columns = (row >= top) & (row <= bottom), (column >= left) & (column <= right)
     is_on = (equal(row, top) | equal(row, bottom)) & in_columns | (equal(column, left) | equal(column, right)) & in_rows
     is_box = (top <= bottom) & (left <= right)
-    last = reduce_max(where(is_on & is_box, range_(dims(places)[1])[:, None, None], -1), 1)
+    last = reduce_max(where(is_on & is_box, range_(dim(places, 1))[:, None, None], -1), 1)
     table = _table(channels) if colors is None else convert_to_tensor(colors, dtype_hint=x.dtype)
-    color = gather_slices(math.cast(table, x.dtype), math.maximum(last, 0) % dims(table)[0])
+    color = gather_slices(math.cast(table, x.dtype), math.maximum(last, 0) % dim(table, 0))
     return where((last >= 0)[..., None], color, x, name)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from autograph.backend import has_staged_items
 from runtime.core.errors import DTypeError, InvalidArgumentError, OutOfMemoryError, ShapeError
 from runtime.core.op import Op, Sample, unknown_shape
+from runtime.core.positions import located
 from runtime.core.tensor import EagerList, GraphList, GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import (
@@ -274,11 +275,12 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
         ) -> Tensor:
     """The tensor with `paddings` (int[rank, 2]) elements added before and after each axis (`tf.pad`).
 
-    `mode`: CONSTANT, REFLECT or SYMMETRIC. Strings are by default padded with empty ones.
+    `mode`: CONSTANT, REFLECT or SYMMETRIC. Strings are by default padded with empty ones, bools with False. ValueError
+    for another mode.
     """
     mode = mode.upper()
     if mode not in _MODES:
-        raise InvalidArgumentError(f"pad takes the mode {', '.join(_MODES)}, not {mode!r}")
+        raise located(ValueError(f"pad takes the mode {', '.join(_MODES)}, not {mode!r}"))
     x = convert_to_tensor(tensor, strings=True)
     pairs: Pairs | None = None
     operands: list[Tensor] = []
@@ -294,9 +296,10 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
         pairs = tuple((int(a), int(b)) for a, b in constant)
     if pairs is None:
         operands.append(widths)
-    value = "" if x.dtype.is_string and type(constant_values) is int and not constant_values else constant_values
-    return named(apply_one(PAD, x, value, *operands, pairs=pairs, mode=mode),
-                 name)
+    value = constant_values
+    if type(value) is int and not value:
+        value = "" if x.dtype.is_string else x.dtype.as_numpy_dtype(0)
+    return named(apply_one(PAD, x, value, *operands, pairs=pairs, mode=mode), name)
 
 
 def _pair(row: Any) -> tuple[Any, Any]:

@@ -15,6 +15,7 @@ from runtime.core.positions import located
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import DType, TensorType, as_dtype, check_room, dtype_of
+from runtime.ops.checks import all_of, message, require
 from runtime.ops.logic import equal, greater, less, where
 from runtime.ops.math import add, cast, divide, maximum, minimum, multiply, subtract
 from runtime.ops.op_makers import REAL, apply_one, check_dtype, named
@@ -183,7 +184,8 @@ RANGE: Final = Op("range", _range_kernel, _range_rule, agree=slice(0, 3), sample
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
     """start, start + delta, ... before limit, a tensor of rank 1; `range(n)` from 0 (`tf.range`).
 
-    InvalidArgumentError if delta is 0.
+    InvalidArgumentError if delta is 0. Without a step between them, as in `range(5, 0)`, the tensor is empty, as
+    Python's range; TF raises InvalidArgumentError.
     """
     if limit is None:
         start, limit = 0, start
@@ -263,8 +265,10 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any
 
 def eye(num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = t.float32,
         name: str | None = None) -> Tensor:
-    """The identity matrix, or a batch of them (`tf.eye`)."""
+    """The identity matrix, or a batch of them (`tf.eye`). ShapeError for a size below 0."""
     columns = num_rows if num_columns is None else num_columns
+    require(all_of(num_rows >= 0, columns >= 0), ShapeError(message(
+        "eye takes sizes of at least 0, not ", num_rows, " and ", columns)))
     diagonal = equal(expand_dims(range(num_rows, dtype=t.int64), 1), range(columns, dtype=t.int64))
     result = cast(diagonal, dtype)
     if batch_shape is not None:
@@ -280,8 +284,10 @@ def one_hot(indices: Any, depth: Any, on_value: Any = None, off_value: Any = Non
     """`on_value` (1) at the index along a new axis of size `depth`, `off_value` (0) elsewhere (`tf.one_hot`).
 
     The dtype is that of the values, by default float32. An index out of range sets no `on_value`.
+    InvalidArgumentError for a depth below 0.
     """
     x = convert_to_tensor(indices)
+    require(depth >= 0, InvalidArgumentError(message("one_hot takes a depth of at least 0, not ", depth)))
     if not x.dtype.is_integer:
         raise DTypeError(f"one_hot takes int indices, not {x.dtype.name}", remedy="Cast them to rt.int32.")
     place = axis_of("one_hot", -1 if axis is None else axis, x.ndim + 1)
@@ -307,7 +313,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = t.bool_, name: 
 def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
     """Coordinate grids of tensors of rank 1 (`tf.meshgrid`); `indexing` "xy" swaps the first two axes."""
     if indexing not in ("xy", "ij"):
-        raise InvalidArgumentError(f"meshgrid takes the indexing 'xy' or 'ij', not {indexing!r}")
+        raise located(ValueError(f"meshgrid takes the indexing 'xy' or 'ij', not {indexing!r}"))
     xs = [reshape(x, [-1]) for x in args]
     places = list(builtins.range(len(xs)))
     if indexing == "xy" and len(xs) > 1:

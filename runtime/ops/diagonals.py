@@ -115,8 +115,9 @@ def _size(op: str, x: Tensor, low: int, high: int) -> tuple[Any, Any]:
     if x.ndim < 2:
         raise located(ShapeError(f"{op} takes a matrix, not {x.type}"))
     rows, columns = _sizes(x)[-2:]
-    if (type(rows) is int and low <= -max(rows, 1)) or (type(columns) is int and high >= max(columns, 1)):
-        raise located(InvalidArgumentError(f"{op}: {x.type} has no diagonals from {low} to {high}"))
+    are_there = all_of(low + _larger(rows, 1) > 0, high < _larger(columns, 1))
+    require(are_there, InvalidArgumentError(message(
+        f"{op}: a matrix of the shape ", [rows, columns], f" has no diagonals from {low} to {high}")))
     return rows, columns
 
 

@@ -17,7 +17,7 @@ from runtime.ops.concat_split import concat, pad, roll
 from runtime.ops.indexing import getitem, reverse
 from runtime.ops.op_makers import COMPLEX, FLOATS, apply_one, check_dtype, named, random_array
 from runtime.ops.shape import dim, numbers, transpose
-from runtime.ops.static_arguments import axes_of
+from runtime.ops.static_arguments import axis_of, static_ints
 
 __all__ = [
     "FFT", "fft", "fft2d", "fft3d", "fftshift", "ifft", "ifft2d", "ifft3d", "ifftshift", "irfft", "irfft2d", "irfft3d",
@@ -181,7 +181,8 @@ def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
 
 def _shift(op: str, value: Any, axes: Any, back: bool) -> Tensor:
     x = convert_to_tensor(value)
-    for axis in axes_of(op, axes, x.ndim):
+    places = range(x.ndim) if axes is None else static_ints(f"the axes of {op}", axes)
+    for axis in [axis_of(op, place, x.ndim) for place in places]:
         half = dim(x, axis) // 2
         x = roll(x, -half if back else half, axis)
     return x

@@ -20,7 +20,7 @@ from runtime.ops.logic import NONZERO, equal, greater_equal, less, logical_and
 from runtime.ops.math import cast, negative
 from runtime.ops.op_makers import apply_one, named, random_array
 from runtime.ops.shape import dims, product, reshape
-from runtime.ops.static_arguments import axis_of, merge_shapes
+from runtime.ops.static_arguments import axis_of, merge_shapes, static_int
 
 
 def _check_indices(op: str, indices: TensorType) -> None:
@@ -85,8 +85,9 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
            name: str | None = None) -> Tensor:
     """The slices of `params` along `axis` at `indices` (`tf.gather`).
 
-    The first `batch_dims` dimensions of both are matched; by default `axis` is the next one. Shape: params.shape[:axis]
-    + indices.shape[batch_dims:] + params.shape[axis + 1:]. IndexOutOfRangeError.
+    The first `batch_dims` dimensions of both are matched; by default `axis` is the next one. A negative `batch_dims`
+    counts from the rank of the indices. Shape: params.shape[:axis] + indices.shape[batch_dims:]
+    + params.shape[axis + 1:]. IndexOutOfRangeError.
     """
     x, places, options = _gathering(params, indices, axis, batch_dims)
     return named(apply_one(GATHER, x, places, **options), name)
@@ -94,7 +95,11 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
 
 def _gathering(params: Any, indices: Any, axis: Any, batch_dims: int) -> tuple[Tensor, Tensor, dict[str, Any]]:
     x, places = convert_to_tensor(params, strings=True), convert_to_tensor(indices, dtype_hint=int32)
-    batch = axis_of("gather", batch_dims, places.ndim + 1)
+    count = static_int(batch_dims)
+    if count is None or not -places.ndim <= count <= places.ndim:
+        raise located(ShapeError(f"gather takes batch_dims from {-places.ndim} to {places.ndim} for indices of rank "
+                                 f"{places.ndim}, not {batch_dims}"))
+    batch = count + places.ndim if count < 0 else count
     return x, places, {"axis": axis_of("gather", batch if axis is None else axis, x.ndim), "batch_dims": batch}
 
 
@@ -130,8 +135,10 @@ def depth_of(op: str, x: TensorType, indices: TensorType) -> int:
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """The slices where `mask` is true; the dimensions that it masks, from `axis` on, become one (`tf.boolean_mask`)."""
     x, keep = convert_to_tensor(tensor, strings=True), convert_to_tensor(mask)
-    if not keep.dtype.is_bool or not keep.ndim:
-        raise DTypeError(f"boolean_mask takes a bool mask of rank 1 or more, not {keep.type}")
+    if not keep.dtype.is_bool:
+        raise DTypeError(f"boolean_mask takes a bool mask, not {keep.type}")
+    if not keep.ndim:
+        raise located(ShapeError("boolean_mask takes a mask of rank 1 or more, not a scalar"))
     first = axis_of("boolean_mask", 0 if axis is None else axis, x.ndim)
     last = first + keep.ndim
     if last > x.ndim:

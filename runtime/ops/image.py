@@ -4,11 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.core.errors import InvalidArgumentError, ShapeError, locate
-from runtime.core.positions import user_position
+from runtime.core.positions import located, user_position
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import DType, as_dtype, float32, float64, int64
-from runtime.ops.checks import all_of, message, require
+from runtime.ops.checks import all_of, message, require, same
 from runtime.ops.concat_split import pad, tile
 from runtime.ops.indexing import reverse
 from runtime.ops.linalg import tensordot
@@ -16,7 +16,7 @@ from runtime.ops.logic import equal, less, where
 from runtime.ops.math import abs, cast, clip_by_value, floor, log, maximum, minimum, rsqrt
 from runtime.ops.op_makers import named
 from runtime.ops.reduction import reduce_max, reduce_mean, reduce_min, reduce_sum
-from runtime.ops.shape import dims, expand_dims, stack
+from runtime.ops.shape import dim, dims, expand_dims, stack
 from runtime.ops.shape import transpose as transposed
 from runtime.ops.shape_refinement import assume_shape
 
@@ -121,9 +121,7 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
     """The middle, of that fraction of the height and of the width (`tf.image.central_crop`)."""
     x = image_of(image, "central_crop")
     if not 0 < central_fraction <= 1:
-        error = InvalidArgumentError(f"central_fraction must be above 0 and at most 1, not {central_fraction}")
-        locate(error, user_position())
-        raise error
+        raise located(ValueError(f"central_fraction must be above 0 and at most 1, not {central_fraction}"))
     height, width = sizes_of(x)
     top, left = (_margin(size, central_fraction) for size in (height, width))
     return x[..., top:height - top, left:width - left, :]
@@ -230,9 +228,18 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     return named(_as_floats(image_of(images, "rgb_to_grayscale"), change), name)
 
 
+def _pixels(what: str, images: Any) -> Tensor:
+    """An argument of any rank as a tensor. ShapeError unless its last axis is the three channels."""
+    x = convert_to_tensor(images)
+    if not x.ndim:
+        raise located(ShapeError(f"{what} takes a tensor of shape [..., 3], not a scalar"))
+    require(same(dim(x, -1), 3), ShapeError(message(f"{what} takes a tensor of shape [..., 3], not ", dims(x))))
+    return x
+
+
 def _of_colours(what: str, images: Any, matrix: Any) -> Tensor:
     """Each pixel's three channels times a matrix."""
-    x = image_of(images, what)
+    x = _pixels(what, images)
     found: Tensor = tensordot(x, convert_to_tensor(matrix, dtype=x.dtype), [[x.ndim - 1], [0]])
     return found
 
@@ -269,7 +276,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
 
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     """Hue, saturation and value, each in [0, 1], of floats in [0, 1] (`tf.image.rgb_to_hsv`)."""
-    x = image_of(images, "rgb_to_hsv")
+    x = _pixels("rgb_to_hsv", images)
     red, green, blue = x[..., 0], x[..., 1], x[..., 2]
     top = reduce_max(x, axis=-1)
     span = top - reduce_min(x, axis=-1)
@@ -283,7 +290,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
 
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """The inverse of `rgb_to_hsv` (`tf.image.hsv_to_rgb`)."""
-    x = image_of(images, "hsv_to_rgb")
+    x = _pixels("hsv_to_rgb", images)
     hue, saturation, value = x[..., 0] * 6.0, x[..., 1], x[..., 2]
     colours = (clip_by_value(abs(hue - 3.0) - 1.0, 0.0, 1.0), clip_by_value(2.0 - abs(hue - 2.0), 0.0, 1.0),
                clip_by_value(2.0 - abs(hue - 4.0), 0.0, 1.0))

@@ -18,6 +18,7 @@ from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_beside, convert_to_tensor, promoted_arrays
 from runtime.core.types import Shape, TensorType, broadcast_shapes, compatible_shapes, shape_text
 from runtime.ops import math
+from runtime.ops.checks import all_of, message, require
 from runtime.ops.creation import eye
 from runtime.ops.creation import range as range_
 from runtime.ops.indexing import getitem
@@ -259,7 +260,7 @@ def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool =
             inner, outer = (rows, columns) if ord == 1 else (columns, rows)
             result = reduce_max(reduce_sum(x, inner, keepdims=True), outer, keepdims=True)
         else:
-            raise InvalidArgumentError(f"the norm of a matrix has the ord 'euclidean', 'fro', 1 or inf, not {ord!r}")
+            raise located(ValueError(f"the norm of a matrix has the ord 'euclidean', 'fro', 1 or inf, not {ord!r}"))
     elif ord == "euclidean" or ord == 2:
         result = math.sqrt(reduce_sum(math.square(x), axis, keepdims=True))
     elif ord == 1:
@@ -269,7 +270,7 @@ def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool =
     elif isinstance(ord, (int, float)) and ord > 0:
         result = math.pow(reduce_sum(math.pow(x, float(ord)), axis, keepdims=True), 1.0 / ord)
     else:
-        raise InvalidArgumentError(f"the norm of a vector has the ord 'euclidean' or a positive number, not {ord!r}")
+        raise located(ValueError(f"the norm of a vector has the ord 'euclidean' or a positive number, not {ord!r}"))
     axes = axes_of("norm", axis, x.ndim)
     return named(result if keepdims or not axes else squeeze(result, axes), name)
 
@@ -346,9 +347,14 @@ def set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
 
 
 def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
-    """Matrices with zeros outside a band around the diagonal (`tf.linalg.band_part`); -1 keeps the whole triangle."""
+    """Matrices with zeros outside a band around the diagonal (`tf.linalg.band_part`); -1 keeps the whole triangle.
+    InvalidArgumentError for more diagonals than there are."""
     x = convert_to_tensor(input)
     rows, columns = _matrix_size("band_part", x)
+    num_lower, num_upper = (n if type(n) is int else math.cast(n, t.int32) for n in (num_lower, num_upper))
+    require(all_of(num_lower <= rows, num_upper <= columns), InvalidArgumentError(message(
+        "band_part takes no more diagonals than there are rows and columns, ", rows, " and ", columns, ", not ",
+        num_lower, " and ", num_upper), remedy="Give -1 to keep the whole triangle."))
     below = math.subtract(expand_dims(range_(rows), 1), range_(columns))
     lower = logical_or(less(num_lower, 0), less_equal(below, num_lower))
     upper = logical_or(less(num_upper, 0), greater_equal(below, math.negative(num_upper)))

@@ -335,7 +335,8 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, but 0 where y is 0 (`tf.math.divide_no_nan`)."""
-    y = convert_to_tensor(y, dtype_hint=t.float32)
+    dtype = getattr(x, "dtype", None)
+    y = convert_to_tensor(y, dtype_hint=t.float32) if dtype is None else convert_beside(y, t.as_dtype(dtype))
     zero = equal(y, 0)
     quotient = truediv(x, where(zero, _like(1, y), y))
     return named(where(zero, _like(0, quotient), quotient), name)

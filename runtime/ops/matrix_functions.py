@@ -11,11 +11,12 @@ from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_beside, convert_to_tensor
 from runtime.core.types import compatible_shapes, int32
 from runtime.ops import linalg, math
+from runtime.ops.checks import all_of, message, require, same
 from runtime.ops.decompositions import svd, triangular_solve
 from runtime.ops.logic import greater, where
 from runtime.ops.op_makers import named
 from runtime.ops.reduction import reduce_max, reduce_sum
-from runtime.ops.shape import dims, expand_dims, product, reshape, stack
+from runtime.ops.shape import dim, dims, expand_dims, product, reshape, stack
 
 __all__ = ["cholesky_solve", "cross", "matrix_rank", "normalize", "pinv", "tensor_diag", "tensor_diag_part"]
 
@@ -27,6 +28,8 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     y = convert_beside(b, x.dtype)
     if not x.ndim or not compatible_shapes(x.type.shape, y.type.shape) or {3, None}.isdisjoint(x.type.shape[-1:]):
         raise located(ShapeError(f"cross takes two tensors of one shape [..., 3], not {x.type} and {y.type}"))
+    require(all_of(same(dim(x, -1), 3), same(dim(y, -1), 3)), ShapeError(message(
+        "cross takes two tensors of one shape [..., 3], not ", dims(x), " and ", dims(y))))
     (x0, x1, x2), (y0, y1, y2) = ([v[..., i] for i in range(3)] for v in (x, y))
     return named(stack([x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0], -1), name)
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from runtime.core import types as t
-from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.core.errors import DTypeError, ShapeError
 from runtime.core.graph import Node, Value, shape_of
+from runtime.core.positions import located
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import convert_beside, convert_to_tensor
 from runtime.ops import math
@@ -351,7 +352,7 @@ def general_dropout(
     value = _float("dropout", x)
     if isinstance(rate, (int, float)):
         if not 0 <= rate < 1:
-            raise InvalidArgumentError(f"dropout takes a rate from 0 to below 1, not {rate}")
+            raise located(ValueError(f"dropout takes a rate from 0 to below 1, not {rate}"))
         if not rate:
             return value
     shape = dims(value) if noise_shape is None else noise_shape

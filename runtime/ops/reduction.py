@@ -8,12 +8,14 @@ import numpy as np
 
 from autograph.backend import has_staged_items
 from runtime.core import types as t
-from runtime.core.errors import InvalidArgumentError, NumberOverflowError, ShapeError
+from runtime.core.errors import NumberOverflowError, ShapeError
 from runtime.core.op import Errors, Op, Sample
+from runtime.core.positions import located
 from runtime.core.tensor import Tensor
-from runtime.core.trace import convert_to_tensor
+from runtime.core.trace import convert_beside, convert_to_tensor
 from runtime.core.types import DType, TensorType
 from runtime.ops import math
+from runtime.ops.checks import all_of, message, require, same
 from runtime.ops.logic import where
 from runtime.ops.op_makers import (
     BOOL,
@@ -28,7 +30,7 @@ from runtime.ops.op_makers import (
     of_ints,
     random_array,
 )
-from runtime.ops.shape import along, dim, product, squeeze
+from runtime.ops.shape import along, dim, dims, product, squeeze
 from runtime.ops.static_arguments import axes_of, axis_of
 
 Axes = tuple[int, ...]
@@ -181,15 +183,20 @@ def reduce_euclidean_norm(input_tensor: Any, axis: Any = None, keepdims: bool = 
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """The sum of a list of tensors of one shape (`tf.add_n`)."""
+    """The sum of a list of tensors of one shape (`tf.add_n`). ValueError for an empty list, ShapeError for shapes that
+    differ."""
     if has_staged_items(inputs):
         return named(reduce_sum(inputs, 0), name)
     items = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     if not items:
-        raise InvalidArgumentError("add_n takes at least one tensor")
+        raise located(ValueError("add_n takes a list of at least one tensor"))
     total = convert_to_tensor(items[0])
     for item in items[1:]:
-        total = math.add(total, item)
+        x = convert_beside(item, total.dtype)
+        sizes, others = dims(total), dims(x)
+        require(len(sizes) == len(others) and all_of(*map(same, sizes, others)), ShapeError(message(
+            "add_n takes tensors of one shape, not ", sizes, " and ", others), remedy="Add them with + to broadcast."))
+        total = math.add(total, x)
     return named(total, name)
 
 

@@ -83,9 +83,13 @@ def histogram_fixed_width_bins(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
 ) -> Tensor:
     """The index of each value's bin, of `nbins` equal bins between the two ends of `value_range`; values outside are in
-    the first or the last bin (`tf.histogram_fixed_width_bins`)."""
+    the first or the last bin (`tf.histogram_fixed_width_bins`). InvalidArgumentError unless the first end is less than
+    the second, and there are bins."""
     x = convert_to_tensor(values)
     ends = convert_to_tensor(value_range, dtype=x.dtype)
+    require(less(ends[0], ends[1]), InvalidArgumentError(message(
+        "a histogram takes a value_range whose first end is less than the second, not ", ends)))
+    require(greater(nbins, 0), InvalidArgumentError(message("a histogram takes 1 bin or more, not ", nbins)))
     low, high = cast(ends[0], float64), cast(ends[1], float64)
     place = floor((cast(x, float64) - low) / (high - low) * nbins)
     last = cast(convert_to_tensor(nbins), float64) - 1
@@ -332,10 +336,16 @@ def confusion_matrix(
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """The permutation `y` with `y[x[i]] == i` (`tf.math.invert_permutation`)."""
+    """The permutation `y` with `y[x[i]] == i` (`tf.math.invert_permutation`). InvalidArgumentError for ints that are no
+    permutation."""
     order = convert_to_tensor(x, dtype_hint=int32)
+    if order.ndim != 1:
+        raise located(ShapeError(f"invert_permutation takes a tensor of rank 1, not {order.type}"))
     places = range_of(cast(size(order), order.dtype))
-    return named(tensor_scatter_nd_update(order, order[:, None], places), name)
+    inverse = tensor_scatter_nd_update(order, order[:, None], places)
+    require(reduce_all(equal(gather(inverse, order), places)), InvalidArgumentError(message(
+        "invert_permutation takes each number once, not ", order)))
+    return named(inverse, name)
 
 
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:

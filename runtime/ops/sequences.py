@@ -11,6 +11,7 @@ from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import constant_tensor, convert_to_tensor, current_graph
 from runtime.core.types import TensorSpec, broadcast_shapes, float64, int32
+from runtime.ops.checks import message, require
 from runtime.ops.concat_split import pad
 from runtime.ops.creation import range as range_
 from runtime.ops.effects import raise_unless
@@ -48,7 +49,7 @@ def reverse_sequence(
     `batch_axis`, by default 0 (`tf.reverse_sequence`).
 
     seq_lengths: int32 or int64, [input.shape[batch_axis]]. IndexOutOfRangeError for one that is longer than the axis,
-    ShapeError if both axes are the same.
+    InvalidArgumentError for one below 0, ShapeError if both axes are the same.
     """
     x, lengths = convert_to_tensor(input, strings=True), convert_to_tensor(seq_lengths, dtype_hint=int32)
     batch = axis_of("reverse_sequence", 0 if batch_axis is None else batch_axis, x.ndim)
@@ -56,6 +57,8 @@ def reverse_sequence(
     if batch == along or lengths.ndim != 1:
         raise located(ShapeError(f"reverse_sequence takes lengths of rank 1 and two axes, not {lengths.type} for the "
                                  f"axes {batch} and {along}"))
+    require(reduce_all(greater_equal(lengths, 0)), InvalidArgumentError(message(
+        "reverse_sequence takes lengths of 0 or more, not ", lengths)))
     rows = moveaxis(x, [batch, along], [0, 1])
     places, ends = range_(cast(dim(rows, 1), lengths.dtype)), lengths[:, None]
     turned = where(less(places, ends), ends - 1 - places, places)

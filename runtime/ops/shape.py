@@ -399,7 +399,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
                              "every rank", remedy="Name the axes to drop: rt.squeeze(x, axis=[...]).")
         axes = tuple(a for a, size in enumerate(x.type.shape) if size == 1)
     else:
-        axes = axes_of("squeeze", axis, x.ndim)
+        axes = tuple(sorted({axis_of("squeeze", a, x.ndim) for a in static_ints("the axis of squeeze", axis)}))
     return named(apply_one(SQUEEZE, x, axis=axes), name)
 
 

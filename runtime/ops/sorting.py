@@ -15,10 +15,10 @@ from runtime.core.types import DType, TensorType
 from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
 from runtime.ops.indexing import getitem
-from runtime.ops.logic import greater, greater_equal, less, logical_and
-from runtime.ops.math import cast, negative
-from runtime.ops.op_makers import ALL, BOOL, INTS, REAL, apply_one, check_dtype, random_array
-from runtime.ops.reduction import reduce_sum
+from runtime.ops.logic import greater, greater_equal, less, logical_and, where
+from runtime.ops.math import cast, is_finite, negative
+from runtime.ops.op_makers import ALL, BOOL, INTS, REAL, apply_one, check_dtype, named, random_array
+from runtime.ops.reduction import reduce_all, reduce_sum
 from runtime.ops.shape import dim, moveaxis, transpose
 from runtime.ops.shape_refinement import assume_shape
 from runtime.ops.static_arguments import axis_of, merge_shapes
@@ -156,11 +156,14 @@ def approx_min_k(
 
 
 def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
-    """Whether the prediction for each row's target is among its k greatest (`tf.math.in_top_k`)."""
+    """Whether the prediction for each row's target is among its k greatest (`tf.math.in_top_k`); False for a target
+    that is no class, and where a prediction of the row is infinite or NaN."""
     classes, scores = convert_to_tensor(targets, dtype_hint=t.int32), convert_to_tensor(predictions)
-    score = gather(scores, classes, axis=1, batch_dims=1)
-    better = reduce_sum(cast(greater(scores, getitem(score, (slice(None), None))), t.int32), axis=1)
-    return less(better, k)
+    is_class = logical_and(greater_equal(classes, 0), less(classes, cast(dim(scores, 1), classes.dtype)))
+    score = gather(scores, where(is_class, classes, 0), axis=1, batch_dims=1)
+    better = reduce_sum(cast(greater(scores, getitem(score, (slice(None), None))), classes.dtype), axis=1)
+    is_known = logical_and(is_class, reduce_all(is_finite(scores), axis=1))
+    return named(logical_and(is_known, less(better, k)), name)
 
 
 # Searching.

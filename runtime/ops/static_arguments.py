@@ -1,6 +1,7 @@
 """Values that are known at trace time: axes, sizes and shapes given as tensors."""
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Sequence
@@ -214,12 +215,19 @@ def axis_of(op: str, axis: Any, ndim: int) -> int:
 
 
 def axes_of(op: str, axis: Any, ndim: int) -> tuple[int, ...]:
-    """One axis or several (None: all) as a sorted tuple of distinct axes from 0 to ndim - 1."""
+    """One axis or several (None: all) as a sorted tuple of axes from 0 to ndim - 1. ShapeError for one that is given
+    twice."""
     if axis is None:
         return tuple(range(ndim))
     if type(axis) is int and -ndim <= axis < ndim:
         return (axis % ndim,)
-    return tuple(sorted({axis_of(op, a, ndim) for a in static_ints(f"the axis of {op}", axis)}))
+    given = static_ints(f"the axis of {op}", axis)
+    axes = sorted(axis_of(op, a, ndim) for a in given)
+    twice = next((a for a, b in itertools.pairwise(axes) if a == b), None)
+    if twice is not None:
+        raise located(ShapeError(f"{op} takes each axis once, but axis {twice} is twice in {list(given)}",
+                                 remedy="Leave one of them out; a negative axis counts from the end."))
+    return tuple(axes)
 
 
 def merge_shapes(what: str, *shapes: Shape) -> Shape:
