@@ -38,9 +38,12 @@ def has_frame(node: Any) -> bool:
     return not INLINES_COMPREHENSIONS or isinstance(node, gast.GeneratorExp)
 
 
-def comprehension(node: Any, scope: Scope, in_lambda: bool, visit: Callable[[Any], Any]) -> Any:
-    """The operator call for a comprehension, or the comprehension itself; `visit` converts its parts."""
-    stays = _stays(node, scope, in_lambda)
+def comprehension(
+    node: Any, scope: Scope, has_no_cell: Callable[[set[str]], bool], visit: Callable[[Any], Any]
+) -> Any:
+    """The operator call for a comprehension, or the comprehension itself; `visit` converts its parts. `has_no_cell`:
+    whether a nested function cannot assign one of these names."""
+    stays = _stays(node, has_no_cell)
     clauses = node.generators
     for clause in clauses:
         clause.iter, clause.ifs = visit(clause.iter), [visit(test) for test in clause.ifs]
@@ -71,16 +74,15 @@ def comprehension(node: Any, scope: Scope, in_lambda: bool, visit: Callable[[Any
     return value
 
 
-def _stays(node: Any, scope: Scope, in_lambda: bool) -> bool:
+def _stays(node: Any, has_no_cell: Callable[[set[str]], bool]) -> bool:
     """Whether a comprehension stays Python. Called before its parts are converted."""
     clauses = node.generators
     dynamic = len(clauses) > 1 or any(not never_tensor(test) for clause in clauses for test in clause.ifs)
     acts = _is_generator(node) and _may_act(node.elt)
     literals = [isinstance(clause.iter, _LITERALS) and not acts for clause in clauses]
-    walrus = walrus_names(node)
     stays = (
         suspends(node) or (all(literals) and not any(clause.ifs for clause in clauses)) or (literals[0] and not dynamic)
-        or (walrus and (in_lambda or not scope.globals.isdisjoint(walrus)))
+        or has_no_cell(walrus_names(node))
         or not all(_is_simple(clause.target) for clause in clauses) or _made_to_be_called_later(node)
     )
     return bool(stays)

@@ -377,8 +377,12 @@ class _Expressions:
     def stays(self, *operands: Any) -> bool:
         """Whether operands have to run in the user's own frame: they suspend it, or bind a name that has no cell."""
         return any(map(suspends, operands)) or (
-            any(map(bound_to_frame, operands)) and (
-                self.in_lambda or not self.scope.globals.isdisjoint(walrus_names(*operands))))
+            any(map(bound_to_frame, operands)) and self.has_no_cell(walrus_names(*operands)))
+
+    def has_no_cell(self, names: set[str]) -> bool:
+        """Whether one of the names that a walrus binds is a variable that a nested function cannot assign: a global, or
+        one of a lambda that is no parameter, since a lambda has no statement to declare it."""
+        return not self.scope.globals.isdisjoint(names) or (self.in_lambda and not names <= self.scope.parameters)
 
     def operand(self, node: Any) -> Any:
         """A converted operand that is evaluated at once or never."""
@@ -448,7 +452,7 @@ class _Expressions:
 
     def ListComp(self, node: Any) -> Any:
         outer, self.in_frame = self.in_frame, self.in_frame or has_frame(node)
-        made = comprehension(node, self.scope, self.in_lambda, self.visit)
+        made = comprehension(node, self.scope, self.has_no_cell, self.visit)
         self.in_frame = outer
         return made
 

@@ -26,6 +26,12 @@ def two_tests_in_a_row(xs):
     return [x for x in xs if x > 0 if x % 2 == 1 if x < 5]
 
 
+@program(([3, -1, 4], 1), ([-1], 5))
+def walrus_in_comprehension_of_a_lambda(xs, total):
+    running = lambda total: ([total := total + x for x in xs], total)
+    return running(total)
+
+
 @program(([3, -1, 4],), ([-1, -2],), ([5, 6],))
 def any_and_all_of_generators(xs):
     return any(x > 4 for x in xs), all(x > 2 for x in xs), any(x > 0 for x in xs if x < 4)

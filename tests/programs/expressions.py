@@ -349,6 +349,11 @@ def walrus_in_or(x):
 
 
 @program((4,), (-4,))
+def walrus_in_ternary_of_a_lambda(x):
+    return (lambda y: ((y := y + 1) if x > 0 else (y := y * 3)) + y)(x)
+
+
+@program((4,), (-4,))
 def walrus_in_ternary(x):
     y = 0
     r = (y := x + 1) if x > 0 else (z := x) - 1
