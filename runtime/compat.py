@@ -9,6 +9,7 @@ from autograph.backend import unknown
 from runtime.core.public_names import hint_at_public_names
 from runtime.core.tf1_names import INSTEAD
 from runtime.ops.random_sources import set_seed
+from runtime.ops.sequences import setdiff1d
 
 __all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "get_logger", "path_to_str", "v1"]
 
@@ -90,13 +91,15 @@ class _Logging:
 
 
 class _V1:
-    """`tf.compat.v1`, of which only `logging` and `set_random_seed` are there."""
+    """`tf.compat.v1`, of which only `logging`, `set_random_seed` and `setdiff1d` are there."""
 
     logging: Final = _Logging()
     set_random_seed = staticmethod(set_seed)
+    setdiff1d = staticmethod(setdiff1d)
 
     def __getattr__(self, name: str) -> Any:
-        raise unknown("runtime.compat.v1", name, ("logging", "set_random_seed"), lambda name: INSTEAD.get(name, ""))
+        raise unknown("runtime.compat.v1", name, ("logging", "set_random_seed", "setdiff1d"),
+                      lambda name: INSTEAD.get(name, ""))
 
 
 v1: Final = _V1()

@@ -32,7 +32,7 @@ from runtime.ops.gather import (
     tensor_scatter_nd_sub,
     tensor_scatter_nd_update,
 )
-from runtime.ops.gather_nd import gather_nd
+from runtime.ops.gather_nd import gather_nd, with_places_in_batch
 from runtime.ops.indexing import getitem, setitem
 from runtime.ops.math import truediv, truncatediv
 from runtime.ops.segments import segment_products
@@ -393,6 +393,11 @@ class Variable(ArrayMethods):
         """Set rows: `v[i] = row` for an `IndexedSlices(values, indices)` (`tf.Variable.scatter_update`)."""
         return self._scatter("update", *_rows(sparse_delta))
 
+    def batch_scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Set `v[i, j] = row` for the row of each index j at [i, k] (`tf.Variable.batch_scatter_update`)."""
+        indices, updates = _rows(sparse_delta)
+        return self._scatter("update", with_places_in_batch(indices, indices.ndim - 2), updates)
+
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
         """Add to rows; duplicate indices accumulate."""
         return self._scatter("add", *_rows(sparse_delta))
@@ -574,8 +579,7 @@ def _rows(sparse_delta: Any) -> tuple[Any, Any]:
     """Indices with a last axis of one, and values."""
     if not hasattr(sparse_delta, "indices") or not hasattr(sparse_delta, "values"):
         raise TypeError(f"sparse_delta is not an rt.IndexedSlices: {sparse_delta!r}")
-    indices = convert_to_tensor(sparse_delta.indices)
-    return indices[..., None], sparse_delta.values
+    return convert_to_tensor(sparse_delta.indices)[..., None], sparse_delta.values
 
 
 def _initial_value(value: GraphTensor, maker: Creation | None) -> EagerTensor:

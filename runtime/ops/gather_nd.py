@@ -41,6 +41,18 @@ GATHER_ND: Final = Op("gather_nd", _gather_nd_kernel, _gather_nd_rule, samples=_
                       doc="Slices by rows of indices, each of which indexes the leading dimensions.")
 
 
+def with_places_in_batch(rows: Tensor, batch_dims: int) -> Tensor:
+    """Rows of indices, each after its own place along the first axes."""
+    sizes = dims(rows)
+    grids = []
+    for axis in range(batch_dims):
+        line = [1] * (rows.ndim - 1)
+        line[axis] = -1
+        grid = reshape(cast(range_(sizes[axis]), rows.dtype), line)
+        grids.append(broadcast_to(grid, sizes[:-1]))
+    return stack([*grids, *[rows[..., k] for k in range(rows.type.shape[-1] or 0)]], -1)
+
+
 def gather_nd(
     params: Any, indices: Any, batch_dims: int = 0, name: str | None = None, bad_indices_policy: str = ""
 ) -> Tensor:
@@ -51,14 +63,7 @@ def gather_nd(
     """
     x, rows = convert_to_tensor(params, strings=True), convert_to_tensor(indices, dtype_hint=int32)
     if batch_dims:
-        sizes = dims(rows)
-        grids = []
-        for axis in range(batch_dims):
-            line = [1] * (rows.ndim - 1)
-            line[axis] = -1
-            grid = reshape(cast(range_(sizes[axis]), rows.dtype), line)
-            grids.append(broadcast_to(grid, sizes[:-1]))
-        rows = stack([*grids, *[rows[..., k] for k in range(rows.type.shape[-1] or 0)]], -1)
+        rows = with_places_in_batch(rows, batch_dims)
     if not ignores("gather_nd", bad_indices_policy):
         return named(apply_one(GATHER_ND, x, rows), name)
     within = reshape(are_within(x, rows), [-1])

@@ -78,8 +78,9 @@ def _float(op: str, x: Any) -> Tensor:
 
 
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
-    """x where it is positive, else alpha·x (`tf.nn.leaky_relu`). The derivative at 0 is alpha."""
-    x = _float("leaky_relu", features)
+    """x where it is positive, else alpha·x (`tf.nn.leaky_relu`); of ints, float32. The derivative at 0 is alpha."""
+    x = convert_to_tensor(features)
+    x = _float("leaky_relu", math.cast(x, t.float32) if x.dtype.is_integer else x)
     return named(where(greater(x, 0), x, math.multiply(x, alpha)), name)
 
 

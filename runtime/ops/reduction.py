@@ -16,7 +16,7 @@ from runtime.core.trace import convert_beside, convert_to_tensor
 from runtime.core.types import DType, TensorType
 from runtime.ops import math
 from runtime.ops.checks import all_of, message, require, same
-from runtime.ops.logic import where
+from runtime.ops.logic import not_equal, where
 from runtime.ops.op_makers import (
     BOOL,
     INEXACT,
@@ -202,8 +202,10 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
 def count_nonzero(input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = t.int64,
                   name: str | None = None) -> Tensor:
-    """The number of elements along `axis` that are not 0 (`tf.math.count_nonzero`)."""
-    return reduce_sum(math.cast(math.cast(input, t.bool_), dtype), axis, keepdims, name)
+    """The number of elements along `axis` that are not 0, or of strings not empty (`tf.math.count_nonzero`)."""
+    x = convert_to_tensor(input, strings=True)
+    counted = not_equal(x, "") if x.dtype.is_string else math.cast(x, t.bool_)
+    return reduce_sum(math.cast(counted, dtype), axis, keepdims, name)
 
 
 # Indices of extrema.

@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from runtime.core.errors import InvalidArgumentError, ShapeError
 from runtime.core.positions import located
 from runtime.core.tensor import Tensor
-from runtime.core.trace import constant_tensor, convert_to_tensor, current_graph
-from runtime.core.types import TensorSpec, broadcast_shapes, float64, int32
+from runtime.core.trace import constant_tensor, convert_beside, convert_to_tensor, current_graph
+from runtime.core.types import TensorSpec, as_dtype, broadcast_shapes, float64, int32
 from runtime.ops.checks import message, require
-from runtime.ops.concat_split import pad
+from runtime.ops.concat_split import concat, pad
 from runtime.ops.creation import range as range_
 from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
@@ -21,12 +21,13 @@ from runtime.ops.indexing import getitem
 from runtime.ops.logic import equal, greater, greater_equal, less, logical_or, where
 from runtime.ops.math import cast
 from runtime.ops.op_makers import named
-from runtime.ops.reduction import reduce_all
+from runtime.ops.reduction import reduce_all, reduce_max
 from runtime.ops.shape import dim, dims, moveaxis, numbers, reshape, stack, transpose
+from runtime.ops.sorting import unique
 from runtime.ops.static_arguments import axis_of
 
 __all__ = ["batch_to_space", "broadcast_dynamic_shape", "depth_to_space", "is_non_decreasing", "is_strictly_increasing",
-           "reverse_sequence", "space_to_batch", "space_to_depth", "timestamp"]
+           "reverse_sequence", "setdiff1d", "space_to_batch", "space_to_depth", "timestamp"]
 
 
 def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
@@ -63,6 +64,25 @@ def reverse_sequence(
     places, ends = range_(cast(dim(rows, 1), lengths.dtype)), lengths[:, None]
     turned = where(less(places, ends), ends - 1 - places, places)
     return named(moveaxis(gather(rows, turned, axis=1, batch_dims=1), [0, 1], [batch, along]), name)
+
+
+class ListDiff(NamedTuple):
+    """The results of `setdiff1d`."""
+
+    out: Tensor
+    idx: Tensor
+
+
+def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> ListDiff:
+    """The elements of `x` that `y` does not have, in their order, and their indices (`tf.compat.v1.setdiff1d`). Both
+    are of rank 1 and of one dtype."""
+    values = convert_to_tensor(x, strings=True)
+    others = convert_beside(y, values.dtype)
+    numbers = unique(concat([others, values], 0)).idx  # those of `others` are the first
+    count = dim(others, 0)
+    most = reduce_max(concat([numbers[:count], [-1]], 0))
+    places = where(greater(numbers[count:], most))[:, 0]
+    return ListDiff(gather(values, places, name=name), cast(places, as_dtype(index_dtype)))
 
 
 # Blocks of pixels.

@@ -9,10 +9,13 @@ from runtime.core.errors import ShapeError
 from runtime.core.trace import convert_to_tensor
 from runtime.ops import creation, logic, reduction, shape
 from runtime.ops import math as math_ops
+from runtime.ops.checks import all_of, message, require
 from runtime.ops.concat_split import concat as join
 from runtime.ops.gather import boolean_mask, gather
+from runtime.ops.sequences import setdiff1d
 from runtime.ops.shape import product
 from runtime.ops.sparse import (
+    IndexedSlices,
     SparseTensor,
     may_be_equal,
     numbered,
@@ -24,7 +27,7 @@ from runtime.ops.sparse import (
 )
 from runtime.ops.static_arguments import axes_of, axis_of
 
-__all__ = ["concat", "expand_dims", "reshape", "retain", "slice", "squeeze", "transpose"]
+__all__ = ["concat", "expand_dims", "mask", "reset_shape", "reshape", "retain", "slice", "squeeze", "transpose"]
 
 
 def transpose(sp_input: SparseTensor, perm: Sequence[int] | None = None, name: str | None = None) -> SparseTensor:
@@ -51,6 +54,25 @@ def reshape(sp_input: SparseTensor, shape: Any, name: str | None = None) -> Spar
         raise ShapeError(f"a SparseTensor of the shape {text_of(sp_input.shape)} cannot have the shape "
                          f"{text_of(shape)}: it has {whole} elements")
     return SparseTensor(unnumbered(numbered(sp_input.indices, sp_input.sizes), new), sp_input.values, new)
+
+
+def reset_shape(sp_input: SparseTensor, new_shape: Any = None) -> SparseTensor:
+    """The same values at the same positions of a larger shape, or by default of the smallest one that has them
+    (`tf.sparse.reset_shape`). ShapeError for another rank or a smaller size."""
+    if new_shape is None:
+        least = math_ops.maximum(reduction.reduce_max(sp_input.indices, 0) + 1, 0)
+        return SparseTensor(sp_input.indices, sp_input.values, [least[i] for i in range(sp_input.ndim)])
+    new = sizes_from(new_shape)
+    fits = [len(new) == sp_input.ndim, *[a >= b for a, b in zip(new, sp_input.sizes)]]
+    require(all_of(*fits), ShapeError(message("reset_shape gives a SparseTensor of the shape ", sp_input.sizes,
+                                              " the same rank and no smaller size, not ", new)))
+    return SparseTensor(sp_input.indices, sp_input.values, new)
+
+
+def mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
+    """The rows without those at the positions `mask_indices` (`tf.sparse.mask`)."""
+    kept = setdiff1d(a.indices, mask_indices)
+    return IndexedSlices(gather(a.values, kept.idx), kept.out, a.sizes)
 
 
 def expand_dims(sp_input: SparseTensor, axis: Any = -1, name: str | None = None) -> SparseTensor:

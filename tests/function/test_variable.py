@@ -147,6 +147,21 @@ def test_scatter():
         v.scatter_update(rt.IndexedSlices([1], [9]))
 
 
+@pytest.mark.parametrize("trace", [lambda fn: fn, rt.function], ids=["eager", "traced"])
+def test_updates_in_each_row_of_a_batch(trace):
+    v = rt.Variable(rt.zeros([2, 3], rt.int32))
+
+    @trace
+    def change(indices, updates):
+        return v.batch_scatter_update(rt.IndexedSlices(updates, indices)) + 0
+
+    found = change(rt.constant([[0, 1], [2, 0]]), rt.constant([[1, 2], [3, 4]]))
+    assert found.numpy().tolist() == [[1, 2, 0], [4, 0, 3]]
+    assert change(rt.constant([1]), rt.constant([[7, 8, 9]])).numpy().tolist() == [[1, 2, 0], [7, 8, 9]]
+    with pytest.raises(IndexError, match="index 3 is out of bounds for axis 1"):
+        change(rt.constant([[0], [3]]), rt.constant([[1], [2]]))
+
+
 def test_reads_and_writes_run_in_program_order():
     v = rt.Variable(1)
 

@@ -124,6 +124,19 @@ def test_local_response_normalization() -> None:
     assert rt.nn.lrn is rt.nn.local_response_normalization
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+def test_leaky_relu_of_ints_is_of_floats(dtype: Any) -> None:
+    found = both(rt.nn.leaky_relu, np.array([-5, 3]).astype(dtype))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, [-1 if dtype is np.int64 else 251, 3])
+
+
+def test_numbers_of_strings_that_are_not_empty() -> None:
+    words = np.array([["a", ""], ["b", "c"]], object)
+    for way in (lambda f: f, rt.function, lambda f: rt.function(f, executor="numpy")):
+        assert way(lambda x: rt.math.count_nonzero(x, 0))(rt.constant(words)).numpy().tolist() == [2, 1]
+
+
 def test_crelu_and_average_losses() -> None:
     np.testing.assert_array_equal(both(rt.nn.crelu, np.array([[1.0, -2.0]])), [[1, 0, 0, 2]])
     assert rt.nn.compute_average_loss([1.0, 2.0, 3.0], sample_weight=[1.0, 0.5, 0.0]).numpy() == np.float32(2 / 3)

@@ -36,6 +36,17 @@ def test_reverse_sequence() -> None:
         rt.reverse_sequence(x, [1, 0], 0)
 
 
+@pytest.mark.parametrize(("x", "y", "out", "idx"), [
+    ([1, 2, 3, 4, 2, 6, 3], [1, 3, 5, 1], [2, 4, 2, 6], [1, 3, 4, 5]), ([1, 2], [], [1, 2], [0, 1]), ([], [1], [], []),
+    ([1.5, 0.5], [0.5, 7.0], [1.5], [0])])
+def test_difference(x: Any, y: Any, out: Any, idx: Any) -> None:
+    dtype = np.float32 if 0.5 in x else np.int64
+    found = both(rt.compat.v1.setdiff1d, np.array(x, dtype), np.array(y, dtype))
+    assert (found.out.tolist(), found.idx.tolist(), found.idx.dtype) == (out, idx, np.int32)
+    words = rt.compat.v1.setdiff1d(["a", "b"], ["a"], rt.int64)
+    assert words.out.numpy().tolist() == [b"b"] and words.idx.dtype is rt.int64
+
+
 @pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
 def test_blocks(data_format: str) -> None:
     x = np.arange(2 * 4 * 6 * 3, dtype=np.float32).reshape(2, 4, 6, 3)

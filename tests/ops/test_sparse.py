@@ -193,6 +193,25 @@ def test_positions_of_results_are_in_row_major_order() -> None:
         rt.sparse.to_dense(found)
 
 
+@pytest.mark.parametrize("way", [lambda f: f, rt.function, lambda f: rt.function(f, executor="numpy")])
+def test_a_shape_is_reset(way: Any) -> None:
+    x = rt.SparseTensor([[0, 1], [1, 0]], [1, 2], [4, 4])
+    reset = way(lambda x, n: (rt.sparse.reset_shape(x), rt.sparse.reset_shape(x, [n, 4])))
+    least, larger = reset(x, rt.constant(5))
+    assert rt.sparse.to_dense(least).numpy().tolist() == [[0, 1], [2, 0]]
+    assert larger.dense_shape.numpy().tolist() == [5, 4] and larger.indices.numpy().tolist() == [[0, 1], [1, 0]]
+    assert reset(rt.SparseTensor([], rt.zeros([0]), [4, 4]), rt.constant(5))[0].dense_shape.numpy().tolist() == [0, 0]
+    with pytest.raises(rt.errors.ShapeError, match=r"\[4, 4\] the same rank and no smaller size, not \[3, 4\]"):
+        reset(x, rt.constant(3))
+
+
+@pytest.mark.parametrize("way", [lambda f: f, rt.function, lambda f: rt.function(f, executor="numpy")])
+def test_rows_are_masked(way: Any) -> None:
+    rows = rt.IndexedSlices([[1.0], [2.0], [3.0]], rt.constant([12, 26, 37]))
+    kept = way(rt.sparse.mask)(rows, rt.constant([12, 45]))
+    assert kept.values.numpy().tolist() == [[2], [3]] and kept.indices.numpy().tolist() == [26, 37]
+
+
 BAD = [
     (lambda: rt.SparseTensor([[0]], [1.0, 2.0], [3]), rt.errors.ShapeError, r"not \[1, 1\] and \[2\]"),
     (lambda: rt.SparseTensor([[0]], [1.0], [3, 3]), rt.errors.ShapeError, "dense_shape has 2 axes"),
