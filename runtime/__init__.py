@@ -230,7 +230,6 @@ if TYPE_CHECKING:
         types,
         version,
     )
-    from runtime.absent import RaggedTensor, ragged
     from runtime.autodiff.custom import custom_gradient, grad_pass_through
     from runtime.autodiff.functional import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
     from runtime.autodiff.recompute import recompute_grad
@@ -238,6 +237,7 @@ if TYPE_CHECKING:
     from runtime.autodiff.whole_graph import gradients, hessians
     from runtime.batching.vmap import vectorized_map, vmap
     from runtime.compat import get_logger
+    from runtime.core.absent import RaggedTensor, ragged
     from runtime.function.concrete import ConcreteFunction
     from runtime.function.function import Function
     from runtime.function.retracing import RetracingWarning
@@ -265,7 +265,7 @@ _LATE = deferred_names(globals(), {
         "experimental", "image", "initializers", "io", "keras", "linalg", "lookup", "math", "nest", "nn", "numpy",
         "profiler", "quantization", "random", "saved_model", "signal", "sparse", "strings", "summary", "test", "train",
         "types", "version"),
-    "runtime.absent": ("RaggedTensor", "ragged"),
+    "runtime.core.absent": ("RaggedTensor", "ragged"),
     "runtime.autodiff.custom": ("custom_gradient", "grad_pass_through"),
     "runtime.autodiff.functional": ("grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"),
     "runtime.autodiff.recompute": ("recompute_grad",),

@@ -2,12 +2,11 @@
 from __future__ import annotations
 
 from enum import Enum
-from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any
 
 import autograph
 from autograph import convert, do_not_convert, explain, set_loop_options, to_graph
-from runtime.core.public_names import hint_at_public_names
+from runtime.core.public_names import Namespace, hint_at_public_names
 
 __all__ = ["Feature", "convert", "do_not_convert", "experimental", "explain", "set_loop_options",
            "set_verbosity", "to_code", "to_graph"]
@@ -35,9 +34,12 @@ class Feature(Enum):
         return tuple(feature for feature in cls if feature not in out and feature is not cls.ALL)
 
 
-experimental: Final[Any] = SimpleNamespace(
-    Feature=Feature, do_not_convert=do_not_convert, set_loop_options=set_loop_options)
-"""`tf.autograph.experimental`."""
+class experimental(metaclass=Namespace):
+    """What calls tell the converter (`tf.autograph.experimental`)."""
+
+    Feature = Feature
+    do_not_convert = staticmethod(do_not_convert)
+    set_loop_options = staticmethod(set_loop_options)
 
 
 def to_code(

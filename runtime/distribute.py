@@ -5,13 +5,12 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from types import SimpleNamespace
 from typing import Any, Final
 
 from runtime.autodiff.custom import traceable
 from runtime.core.errors import UnimplementedError
 from runtime.core.positions import located
-from runtime.core.public_names import hint_at_public_names
+from runtime.core.public_names import Namespace, hint_at_public_names
 from runtime.core.pytree import map_structure
 from runtime.ops.reduction import reduce_mean, reduce_sum
 
@@ -131,8 +130,12 @@ class OneDeviceStrategy(Strategy):
 
 
 _default: Final = Strategy()
-experimental: Final[Any] = SimpleNamespace(CentralStorageStrategy=MirroredStrategy)
-"""`tf.distribute.experimental`."""
+
+
+class experimental(metaclass=Namespace):
+    """Older names (`tf.distribute.experimental`)."""
+
+    CentralStorageStrategy = MirroredStrategy
 
 
 def get_strategy() -> Strategy:

@@ -1,10 +1,7 @@
 """Tables that map keys to values (`tf.lookup`)."""
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, Final
-
-from runtime.core.public_names import hint_at_public_names
+from runtime.core.public_names import Namespace, hint_at_public_names
 from runtime.ops.lookup import (
     KeyValueTensorInitializer,
     StaticHashTable,
@@ -17,7 +14,12 @@ from runtime.ops.mutable_tables import DenseHashTable, MutableHashTable
 __all__ = ["KeyValueTensorInitializer", "StaticHashTable", "StaticVocabularyTable", "TextFileIndex",
            "TextFileInitializer", "experimental"]
 
-experimental: Final[Any] = SimpleNamespace(DenseHashTable=DenseHashTable, MutableHashTable=MutableHashTable)
-"""`tf.lookup.experimental`."""
+
+class experimental(metaclass=Namespace):
+    """Tables that a graph changes (`tf.lookup.experimental`)."""
+
+    DenseHashTable = DenseHashTable
+    MutableHashTable = MutableHashTable
+
 
 hint_at_public_names(__name__)

@@ -1,7 +1,7 @@
 """Neural networks (`tf.nn`)."""
 from __future__ import annotations
 
-from runtime.core.public_names import hint_at_public_names
+from runtime.core.public_names import Namespace, hint_at_public_names
 from runtime.ctc import ctc_beam_search_decoder, ctc_greedy_decoder, ctc_loss
 from runtime.math import zero_fraction
 from runtime.ops.candidates import (
@@ -102,7 +102,7 @@ __all__ = [
 ]
 
 
-class experimental:
+class experimental(metaclass=Namespace):
     """Dropout of given random numbers (`tf.nn.experimental`)."""
 
     general_dropout = staticmethod(general_dropout)

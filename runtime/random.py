@@ -1,7 +1,7 @@
 """Random numbers (`tf.random`)."""
 from __future__ import annotations
 
-from runtime.core.public_names import hint_at_public_names
+from runtime.core.public_names import Namespace, hint_at_public_names
 from runtime.ops.candidates import log_uniform_candidate_sampler, uniform_candidate_sampler
 from runtime.ops.random import categorical, normal, shuffle, truncated_normal, uniform
 from runtime.ops.random_distributions import gamma, poisson
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-class experimental:
+class experimental(metaclass=Namespace):
     """The older names of some of these (`tf.random.experimental`)."""
 
     Algorithm = Algorithm

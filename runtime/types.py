@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from runtime.core.public_names import Namespace
 from runtime.core.tensor import Tensor
 from runtime.core.types import TensorSpec
 from runtime.data.pipeline import DatasetSpec
@@ -28,7 +29,7 @@ TypeSpec.register(DatasetSpec)
 _TensorLike: TypeAlias = Tensor | Variable | np.ndarray[Any, Any] | np.generic | complex | str | bytes | Sequence[Any]
 
 
-class experimental:
+class experimental(metaclass=Namespace):
     """Types for annotations (`tf.types.experimental`). `TensorLike`: what `convert_to_tensor` takes."""
 
     Tensor = Tensor

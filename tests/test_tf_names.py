@@ -117,8 +117,14 @@ def test_what_is_not_there_says_so():
         rt.RaggedTensor([[0]], [1], [3])
     assert "RaggedTensor is not there: the runtime has no ragged tensors" in str(info.value)
     assert "test_tf_names.py" in str(info.value)
-    with pytest.raises(rt.errors.UnimplementedError, match="ragged.constant is not there"):
-        rt.ragged.constant([[1], []])
+    for name, call in (
+        ("ragged.constant", lambda: rt.ragged.constant([[1], []])),
+        ("RaggedTensor.from_row_lengths", lambda: rt.RaggedTensor.from_row_lengths([1, 2], [1, 1])),
+        ("Dataset.ragged_batch", lambda: rt.data.Dataset.range(3).ragged_batch(2)),
+        ("Dataset.ragged_batch", lambda: rt.data.Dataset.range(3).apply(rt.data.experimental.dense_to_ragged_batch(2))),
+    ):
+        with pytest.raises(rt.errors.UnimplementedError, match=rf"(?s)test_tf_names.py:\d+: {name} is not .*padding"):
+            call()
     assert not isinstance(rt.constant(1), (rt.SparseTensor, rt.RaggedTensor, rt.sparse.SparseTensor))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from runtime.core.errors import locate
 from runtime.core.positions import user_position
+from runtime.core.public_names import Namespace
 
 __all__ = [
     "allocated_memory", "autograph_unroll_budget", "autograph_unroll_seconds", "check_executor", "default_executor",
@@ -224,7 +225,7 @@ allocated_memory: Final = np.zeros(2, np.int64)
 """The bytes that native code holds now, and their maximum so far: int64[2], updated by native code."""
 
 
-class experimental:
+class experimental(metaclass=Namespace):
     """Memory statistics of native code, and settings of TF that do nothing here (`tf.config.experimental`)."""
 
     @staticmethod

@@ -4,10 +4,11 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from runtime.core.absent import refuse_ragged
 from runtime.core.errors import InvalidArgumentError, ShapeError
 from runtime.core.positions import located
 from runtime.core.pytree import flatten, map_structure
@@ -55,6 +56,10 @@ class Batching(Pipeline):
         length = count if drop_remainder else None
         spec = map_structure(lambda s: TensorSpec([length, *s.shape], s.dtype), self.element_spec)
         return self._derived(elements, (size,), spec, _batches(self._cardinality, count, drop_remainder))
+
+    def ragged_batch(self, *args: Any, **options: Any) -> NoReturn:
+        """UnimplementedError: there are no ragged tensors; `padded_batch` pads elements to one size."""
+        refuse_ragged("Dataset.ragged_batch")
 
     def padded_batch(
         self: D, batch_size: Any, padded_shapes: Any = None, padding_values: Any = None, drop_remainder: bool = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from runtime.core.public_names import hint_at_public_names
 from runtime.core.tensor import Tensor
 from runtime.data.arrow_files import ArrowDataset, ParquetDataset
 from runtime.data.csv_files import CsvDataset, make_csv_dataset
@@ -11,11 +12,12 @@ from runtime.data.dataset import Dataset
 from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
 from runtime.data.threads import AUTOTUNE
 
-__all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "ArrowDataset", "Counter", "CsvDataset",
-           "ParquetDataset",
-           "assert_cardinality", "bucket_by_sequence_length", "cardinality", "choose_from_datasets",
-           "enumerate_dataset", "get_single_element", "group_by_window", "ignore_errors", "make_csv_dataset",
-           "sample_from_datasets", "scan", "snapshot", "take_while", "unbatch", "unique"]
+__all__ = [
+    "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "ArrowDataset", "Counter", "CsvDataset",
+    "ParquetDataset", "assert_cardinality", "bucket_by_sequence_length", "cardinality", "choose_from_datasets",
+    "dense_to_ragged_batch", "enumerate_dataset", "get_single_element", "group_by_window", "ignore_errors",
+    "make_csv_dataset", "sample_from_datasets", "scan", "snapshot", "take_while", "unbatch", "unique",
+]
 
 
 def cardinality(dataset: Dataset) -> Tensor:
@@ -39,6 +41,7 @@ def _method(name: str) -> Callable[..., Transformation]:
 
 assert_cardinality = _method("assert_cardinality")
 bucket_by_sequence_length = _method("bucket_by_sequence_length")
+dense_to_ragged_batch = _method("ragged_batch")
 enumerate_dataset = _method("enumerate")
 group_by_window = _method("group_by_window")
 ignore_errors = _method("ignore_errors")
@@ -55,3 +58,6 @@ sample_from_datasets = Dataset.sample_from_datasets
 def get_single_element(dataset: Dataset) -> Any:
     """`dataset.get_single_element()` (`tf.data.experimental.get_single_element`)."""
     return dataset.get_single_element()
+
+
+hint_at_public_names(__name__)

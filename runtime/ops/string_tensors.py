@@ -21,6 +21,7 @@ from runtime.core.types import DType, TensorType, broadcast_shapes
 from runtime.ops import math as math_ops
 from runtime.ops.fingerprint import fingerprint64
 from runtime.ops.op_makers import apply_one, named
+from runtime.ops.shape import expand_dims
 from runtime.ops.static_arguments import axis_of
 
 __all__ = ["add", "argument", "as_string", "data_of", "decode_raw", "elementwise", "join", "length", "lower",
@@ -423,15 +424,14 @@ _REDUCE_JOIN: Final = Op("string_reduce_join", _reduce_join_kernel, _reduce_join
 def reduce_join(
     inputs: Any, axis: int | None = None, keepdims: bool = False, separator: str = "", name: str | None = None
 ) -> Tensor:
-    """The strings along one axis, or all of them, joined (`tf.strings.reduce_join`)."""
-    if keepdims:
-        raise UnimplementedError("reduce_join has no keepdims", remedy="Use rt.expand_dims on the result.")
+    """The strings along one axis, or all of them, joined; with `keepdims` the axes get size 1
+    (`tf.strings.reduce_join`)."""
     x = strings(inputs)
     data = data_of(argument("separator", separator))
     axes = list(range(x.ndim)) if axis is None else [axis_of("reduce_join", axis, x.ndim)]
     for each in reversed(axes):
         x = apply_one(_REDUCE_JOIN, x, axis=each, separator=data)
-    return named(x, name)
+    return named(expand_dims(x, axes) if keepdims else x, name)
 
 
 # Raw data.

@@ -74,6 +74,17 @@ def test_submodules_and_names_of_tf1_say_what_to_write() -> None:
                                   "dir(runtime.linalg) lists what there is"),
         (lambda: rt.initializers.GlorotUniform, "module 'runtime.initializers' has no attribute 'GlorotUniform': those "
                                                 "of Keras are in rt.keras.initializers"),
+        (lambda: rt.distribute.experimental.ParameterServerStrategy,
+         "module 'runtime.distribute.experimental' has no attribute 'ParameterServerStrategy': this version does not "
+         "have it; dir(runtime.distribute.experimental) lists what there is"),
+        (lambda: rt.random.experimental.stateless_shuffle, "module 'runtime.random.experimental' has no attribute "
+                                                           "'stateless_shuffle'. Did you mean: 'stateless_split'?"),
+        (lambda: rt.config.experimental.get_memory_inf, "module 'runtime.config.experimental' has no attribute "
+                                                        "'get_memory_inf'. Did you mean: 'get_memory_info'?"),
+        (lambda: rt.lookup.experimental.DenseHashTabl, "module 'runtime.lookup.experimental' has no attribute "
+                                                   "'DenseHashTabl'. Did you mean: 'DenseHashTable'?"),
+        (lambda: rt.data.experimental.scann, "module 'runtime.data.experimental' has no attribute 'scann'. Did you "
+                                             "mean: 'scan'?"),
         (lambda: rt.train.xyzzy, "module 'runtime.train' has no attribute 'xyzzy': this version does not have it; "
                                  "dir(runtime.train) lists what there is"),
     ):

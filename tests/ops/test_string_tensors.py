@@ -27,6 +27,7 @@ OPS = {
     "full match": (lambda x: rt.strings.regex_full_match(x, "[ab ]*"), [False, True, True]),
     "join": (lambda x: rt.strings.join(["<", x, ">"], separator="-"), ["<-Hello Wörld->", "<-->", "<- a b ->"]),
     "reduce_join": (lambda x: rt.strings.reduce_join(x, separator="|"), "Hello Wörld|| a b "),
+    "reduce_join with axes": (lambda x: rt.strings.reduce_join(x, keepdims=True)[0], "Hello Wörld a b "),
     "substr": (lambda x: rt.strings.substr(x, [-2, 0, 1], [9, 1, 2]), ["ld", "", "a "]),
     "characters": (lambda x: rt.strings.substr(x[0], 6, 3, unit="UTF8_CHAR"), "Wör"),
     "split": (lambda x: rt.strings.split(x[2]), ["a", "b"]),
