@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -264,7 +265,38 @@ def test_settings_of_tf_that_do_nothing() -> None:
         with pytest.raises(ValueError, match="cannot be hidden|Unrecognized device: 'GPU:0'"):
             rt.config.set_visible_devices(hidden)
     rt.autograph.set_verbosity(3, alsologtostdout=True)
-    rt.experimental.numpy.experimental_enable_numpy_behavior(prefer_float32=True)
+    rt.experimental.numpy.experimental_enable_numpy_behavior()
+
+
+INTS, FLOATS = np.array([1, 2]), np.array([3.0, 4.0], np.float32)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, rt.function, lambda f: rt.function(f, executor="numpy")])
+@pytest.mark.parametrize(("function", "expected"), [
+    (lambda t, x, y: t.multiply(x, y), INTS * FLOATS), (lambda t, x, y: t.dot(x, y), np.dot(INTS, FLOATS)),
+    (lambda t, x, y: t.add(x, 1.5), INTS + 1.5), (lambda t, x, y: t.add(y, np.ones(2)), FLOATS + np.ones(2)),
+    (lambda t, x, y: t.add([1.0, 2.0], 1), np.array([2.0, 3.0])), (lambda t, x, y: t.sqrt(2.0), np.sqrt(2.0)),
+    (lambda t, x, y: t.power(y, 2), FLOATS ** 2), (lambda t, x, y: t.equal(x, y), INTS == FLOATS),
+    (lambda t, x, y: t.concatenate([x, y]), np.concatenate([INTS, FLOATS])),
+    (lambda t, x, y: t.vstack((y, [1, 2])), np.vstack([FLOATS, [1, 2]])),
+    (lambda t, x, y: t.where(x > 1, x, y), np.where(INTS > 1, INTS, FLOATS)),
+    (lambda t, x, y: t.clip(x, y, 2), np.clip(INTS, FLOATS, 2)),
+    (lambda t, x, y: t.array([1.0, 2.0]), np.array([1.0, 2.0])), (lambda t, x, y: t.asarray([1, 2]), np.array([1, 2])),
+    (lambda t, x, y: t.array([1, 2], np.float32), np.array([1, 2], np.float32)), (lambda t, x, y: t.array(y), FLOATS),
+])
+def test_numpy_of_tf_promotes_dtypes(way: Any, function: Any, expected: Any) -> None:
+    found = way(lambda x, y: function(rt.experimental.numpy, x, y))(rt.constant(INTS), rt.constant(FLOATS)).numpy()
+    assert found.dtype == expected.dtype and found.tolist() == expected.tolist()
+
+
+def test_numpy_of_tf_may_prefer_float32() -> None:
+    numpy = rt.experimental.numpy
+    numpy.experimental_enable_numpy_behavior(prefer_float32=True)
+    try:
+        assert numpy.array([1.0]).dtype is numpy.add([1.0], 2.0).dtype is rt.float32
+        assert numpy.array([1]).dtype is rt.int64 and numpy.array(np.ones(1)).dtype is rt.float64
+    finally:
+        numpy.experimental_enable_numpy_behavior()
 
 
 def test_names_of_the_first_lines_of_scripts(capsys: pytest.CaptureFixture[str]) -> None:
