@@ -20,7 +20,7 @@ from runtime.ops.logic import NONZERO, equal, greater_equal, less, logical_and
 from runtime.ops.math import cast, negative
 from runtime.ops.op_makers import apply_one, named, random_array
 from runtime.ops.shape import dims, product, reshape
-from runtime.ops.static_arguments import axis_of, merge_shapes, static_int
+from runtime.ops.static_arguments import axis_of, merge_shapes, static_ints
 
 
 def _check_indices(op: str, indices: TensorType) -> None:
@@ -95,10 +95,10 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
 
 def _gathering(params: Any, indices: Any, axis: Any, batch_dims: int) -> tuple[Tensor, Tensor, dict[str, Any]]:
     x, places = convert_to_tensor(params, strings=True), convert_to_tensor(indices, dtype_hint=int32)
-    count = static_int(batch_dims)
-    if count is None or not -places.ndim <= count <= places.ndim:
+    count = batch_dims if type(batch_dims) is int else static_ints("the batch_dims of gather", batch_dims)[0]
+    if not -places.ndim <= count <= places.ndim:
         raise located(ShapeError(f"gather takes batch_dims from {-places.ndim} to {places.ndim} for indices of rank "
-                                 f"{places.ndim}, not {batch_dims}"))
+                                 f"{places.ndim}, not {count}"))
     batch = count + places.ndim if count < 0 else count
     return x, places, {"axis": axis_of("gather", batch if axis is None else axis, x.ndim), "batch_dims": batch}
 
