@@ -66,6 +66,7 @@ from autograph.operators.generators import Clause, items_of, itself
 from autograph.state.heap_snapshot import Heap, accept
 from autograph.state.key_order import merged_keys
 from autograph.state.reachability import (
+    AttributeNames,
     Reach,
     Reached,
     cell_is_filled,
@@ -115,6 +116,7 @@ __all__ = [
     "MUTATORS",
     "PACKAGES",
     "UNBOUND",
+    "AttributeNames",
     "Backend",
     "Body",
     "Checkpoint",

@@ -37,14 +37,21 @@ from autograph.core.versions import CELLS_ARE_LOCALS
 from autograph.dispatch.converted_call import meet
 
 __all__ = [
-    "MOST", "Reach", "Reached", "advances_in_python", "assigned_in", "attributes_assigned_in", "cell_is_filled",
-    "is_of_converted_code", "is_of_library", "meet_all", "names_in", "names_of", "only_atoms", "only_records",
+    "MOST", "AttributeNames", "Reach", "Reached", "advances_in_python", "assigned_in", "attributes_assigned_in",
+    "cell_is_filled", "is_of_converted_code", "is_of_library", "meet_all", "names_in", "names_of",
+    "only_atoms", "only_records",
 ]
 
 _DEPTH: Final = 4  # maximal length of a path
 MOST: Final = 20_000  # maximal number of objects to search
 _ATOMS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _RECORD: Final = frozenset({tuple})
+_GETTING_BY_TEXT: Final = frozenset(
+    {"getattr", "setattr", "delattr", "vars", "__dict__", "__getattribute__", "attrgetter", "methodcaller"})
+
+
+class AttributeNames(frozenset[str]):
+    """Names of attributes that a backend's function gets, as a value that its variables lead to."""
 
 
 class Reached(NamedTuple):
@@ -95,6 +102,8 @@ class Reach:
         self._leaves_out = False
         self._names: set[str] = set()
         """The names in the code that was found."""
+        self._by_text = False
+        """Whether that code may get attributes by text, so that it may use any member of a class."""
         self._codes: dict[int, CodeType] = {}
         self._scopes: list[tuple[str | None, Any, set[str]]] = []
         """Classes and modules, each with its path and the names that have been looked up in it."""
@@ -151,7 +160,10 @@ class Reach:
 
     def names_in(self, scope: Any) -> list[str]:
         """The members of a class or module that the found code may read or assign."""
-        return [name for name in vars(scope) if name in self._names and not name.startswith("__")]
+        return [name for name in vars(scope) if not name.startswith("__") and self._may_use(scope, name)]
+
+    def _may_use(self, scope: Any, name: str) -> bool:
+        return name in self._names or (isinstance(scope, type) and (self._by_text or name.startswith("__")))
 
     def run(self) -> None:
         """Follow all that was found, to a fixed point."""
@@ -161,8 +173,7 @@ class Reach:
                 self._visit(self._pending.popleft())
             known = len(self._names)
             for path, scope, done in list(self._scopes):
-                is_class = isinstance(scope, type)
-                found = {n for n in vars(scope) if n in self._names or (is_class and n.startswith("__"))} - done
+                found = {name for name in vars(scope) if self._may_use(scope, name)} - done
                 done |= found
                 for name in sorted(found):  # the same order in each process
                     self._meet(path and f"{path}.{name}", vars(scope)[name], 1, name)
@@ -203,6 +214,9 @@ class Reach:
 
     def _hold(self, found: _Found) -> None:
         self.objects.append(Reached(found.path, found.value, found.hint))
+
+    def _attribute_names(self, found: _Found) -> None:
+        self._names |= found.value
 
     def _items(self, found: _Found) -> None:
         value, kind = found.value, type(found.value)
@@ -346,12 +360,16 @@ class Reach:
         if id(code) not in self._codes:
             self._codes[id(code)] = code
             self._names |= _names(code)
+            if not _names(code).isdisjoint(_GETTING_BY_TEXT):
+                self._by_text = True
+                self._names |= _texts(code)
             if _stored(code):
                 self.objects.append(Reached(None, Globals(namespace, _stored(code)), module))
 
 
 _WAYS: Final[tuple[tuple[Any, Callable[[Reach, _Found], None]], ...]] = (
-    ((tuple, set, frozenset), Reach._items), ((*LISTS, bytearray), Reach._list), (dict, Reach._dict),
+    (AttributeNames, Reach._attribute_names), ((tuple, set, frozenset), Reach._items),
+    ((*LISTS, bytearray), Reach._list), (dict, Reach._dict),
     (FunctionType, Reach._def), (MethodType, Reach._method),
     ((BuiltinMethodType, MethodWrapperType), Reach._method_in_c),
     (functools.partial, Reach._partial), ((staticmethod, classmethod), Reach._wrapped), (property, Reach._property),
@@ -444,6 +462,12 @@ def names_of(codes: Iterable[CodeType]) -> frozenset[str]:
 @per_code
 def _names(code: CodeType) -> frozenset[str]:
     return frozenset(names_in(code))
+
+
+@per_code_and_nested
+def _texts(code: CodeType, nested: Sequence[frozenset[str]]) -> frozenset[str]:
+    """The text in a code object that may name an attribute."""
+    return frozenset([text for text in code.co_consts if isinstance(text, str) and text.isidentifier()]).union(*nested)
 
 
 @per_code_and_nested

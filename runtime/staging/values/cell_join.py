@@ -65,7 +65,14 @@ class CellJoin:
         refers = any(isinstance(spec, Static) or _is_select(spec) for spec in (a, b))
         if len(cells) == 1:
             return cells[0] if refers else None
-        return among(cells) if refers or any(map(self.has_other_names, cells)) else None
+        return among(cells) if refers or any(map(self.has_other_names, cells)) or self._lose_identity(a, b) else None
+
+    def _lose_identity(self, a: Spec, b: Spec) -> bool:
+        """Whether the join of the contents of two new containers, such as lists of different lengths, would copy a
+        container in one of them that has other names."""
+        return self.are_of_branches and isinstance(a, Nested) and isinstance(b, Nested) and (
+            a.keys != b.keys or len(a.children) != len(b.children)) and any(
+            self.has_other_names(cell) for spec in (a, b) for child in spec.children for cell in cells_of(child))
 
     def _join_arrays(self, a: Spec, b: Spec) -> SelectedArray | SelectedOrNew | None:
         arrays: list[Any] = []

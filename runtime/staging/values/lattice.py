@@ -344,7 +344,7 @@ def _join_classes(a: Spec, b: Spec, cells: Cells | None) -> Spec | None:
     children = []
     for cls in (classes := (*dict.fromkeys([*mine, *theirs]),)):
         both = [found[cls] for found in (mine, theirs) if cls in found]
-        child: Spec = join(both[0], both[1], cells) if len(both) == 2 else _on_one_path(both[0])
+        child: Spec = join(both[0], both[1], cells) if len(both) == 2 else _on_one_path(both[0], cells)
         children.append(Optional(_as_leaves(child), False, False))
     return Custom(Variants(classes), (_INDEX, *children))
 
@@ -474,15 +474,18 @@ def _want_record(value: Any) -> None:
 
 def _on_one_path(spec: Spec, cells: Cells | None = None) -> Spec:
     """The spec of an object bound on one path only: without a target, since on the other path it must not change.
-    Arrays in it that have other names are by identity."""
+    Arrays and containers in it that have other names are by identity."""
     if isinstance(spec, Nested):
-        children = tuple([_on_one_path(child, cells) for child in spec.children])
+        children = tuple([_part_on_one_path(child, cells) for child in spec.children])
         return dataclasses.replace(spec, children=children, target=None)
-    if cells is not None and is_array(spec) and (array := cells.alone(spec)) is not None:
-        return _by_identity(array)
     if isinstance(spec, Custom):
         return dataclasses.replace(spec, target=None)
     return spec
+
+
+def _part_on_one_path(spec: Spec, cells: Cells | None) -> Spec:
+    cell = None if cells is None else cells.alone(spec)
+    return _on_one_path(spec, cells) if cell is None else _by_identity(cell)
 
 
 def _collapsed(spec: Nested | Custom) -> Spec:

@@ -14,6 +14,7 @@ from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, Metho
 from typing import Any, Final
 
 from autograph.backend import (
+    AttributeNames,
     Late,
     fields_in,
     is_container,
@@ -211,19 +212,23 @@ def used_at(at: Any, one_of: Sequence[Any], use: Callable[..., Any], *args: Any,
             f"one of {len(one_of)} objects is used as a tensor tells, which takes a branch for each: there can be"
             f" {MOST}", "Keep numbers in lists or tensors of their own, one for each attribute.")
     chosen = tuple(one_of)
+    within = tuple([cell.cell_contents for cell in getattr(use, "__closure__", None) or ()])
+    names = AttributeNames(text for text in (*chosen, *args, *within) if isinstance(text, str))
 
     def all_values() -> Any:
         return chosen, args
 
     # The branches refer to parts of these, which are no names of their own.
     with variables(*all_values.__closure__ or ()):
-        return _on_branches(at, 0, chosen, use, args, changed)
+        return _on_branches(at, 0, chosen, use, args, changed, (names, within))
 
 
 def _on_branches(
     at: Any, first: int, chosen: tuple[Any, ...], use: Callable[..., Any], args: tuple[Any, ...], changed: str | None,
+    used: Any,
 ) -> Any:
-    """The result of `use(x, *args)` for the object in `chosen`, which begins at index `first`, at index `at`.
+    """The result of `use(x, *args)` for the object in `chosen`, which begins at index `first`, at index `at`. `used`:
+    what leads to all else that `use` may change.
 
     Each branch has a variable of its own that holds what it may change, and nothing else, which would be searched.
     """
@@ -234,8 +239,8 @@ def _on_branches(
     state = () if changed is None else (
         *[f"left[{i}]{changed}" for i in range(len(left))], *[f"right[{i}]{changed}" for i in range(len(right))])
     return operators.if_exp(
-        less(at, first + middle), lambda: _on_branches(at, first, left, use, args, changed),
-        lambda: _on_branches(at, first + middle, right, use, args, changed), *state)
+        less(at, first + middle), lambda: _on_branches(at, first, left, use, args, changed, used),
+        lambda: _on_branches(at, first + middle, right, use, args, changed, used), *state)
 
 
 def call_method(x: Any, name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

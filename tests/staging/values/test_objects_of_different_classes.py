@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from typing import Any
 
+import numpy as np
 import pytest
 from plain_values import plain
 from traced_once import on
@@ -194,3 +196,202 @@ def test_derivatives() -> None:
         with rt.GradientTape() as tape:
             y = rt.function(f)(v)
         assert float(tape.gradient(y, v)) == slope
+
+
+# What the methods change outside of the object.
+
+COUNT = 0
+LOG: list[Any] = []
+TABLE = {"n": 0}
+
+
+class Plain:
+    made = 0
+
+    def hit(self):
+        global COUNT
+        COUNT += 1
+
+    def note(self):
+        LOG.append(1)
+        TABLE["n"] += 1
+
+    def tally(self):
+        Plain.made += 1
+
+    @property
+    def noted(self):
+        LOG.append("plain")
+        return 1
+
+
+class Derived(Plain):
+    def hit(self):
+        global COUNT
+        COUNT += 10
+
+    def note(self):
+        LOG.append(2)
+
+    def tally(self):
+        super().tally()
+
+    @property
+    def noted(self):
+        LOG.append("derived")
+        return 2
+
+
+BOTH = [Plain(), Derived()]
+
+
+def by_an_expression(x):
+    (Plain() if x > 0 else Derived()).hit()
+
+
+def by_index(x):
+    for i in range(x + 2):
+        BOTH[i % 2].note()
+
+
+def by_class(x):
+    made = Plain if x > 0 else Derived
+    made().hit()
+
+
+def by_super(x):
+    for i in range(x + 2):
+        BOTH[i % 2].tally()
+
+
+def by_bound_method(x):
+    method = (Plain() if x > 0 else Derived()).note
+    method()
+
+
+def by_property(x):
+    return (Plain() if x > 0 else Derived()).noted
+
+
+def by_callback(x):
+    o = Plain() if x > 0 else Derived()
+    list(map(lambda _: o.hit(), [1, 2]))
+
+
+def by_text(x):
+    getattr(Plain(), "hit" if x > 0 else "note")()
+
+
+def by_text_of_python(x):
+    if x > 0:
+        getattr(BOTH[0], "hit")()
+    else:
+        for name in ("no", "te"), ("hi", "t"):
+            getattr(BOTH[1], "".join(name))()
+
+
+def _effects() -> Any:
+    global COUNT
+    found = COUNT, plain([*LOG]), dict(TABLE), Plain.made, "made" in vars(Derived)
+    COUNT = Plain.made = TABLE["n"] = 0
+    LOG.clear()
+    return found
+
+
+@pytest.mark.parametrize("f", [
+    by_an_expression, by_index, by_class, by_super, by_bound_method, by_property, by_callback, by_text,
+    by_text_of_python])
+def test_effects_outside_are_those_of_one_method(f: Any) -> None:
+    g = rt.function(f)
+    for x in 1, 0, 1:
+        want = f(x), _effects()
+        got = g(rt.constant(x))
+        assert (None if got is None else plain(got), _effects()) == want, x
+
+
+class Holder:
+    def __init__(self, held):
+        self.held = held
+
+
+class Other(Holder):
+    pass
+
+
+def a_list(x):
+    held = []
+    o = Holder(held) if x > 0 else Other(held)
+    o.held.append(x)
+    return held, o.held is held
+
+
+def two_lists(x):
+    p, q = [1], [2]
+    o = Holder(p) if x > 0 else Other(q)
+    o.held.append(x)
+    p.append(5)
+    return p, q, o.held
+
+
+def an_array(x):
+    held = np.zeros(2)
+    o = Holder(held) if x > 0 else Other(held)
+    o.held[0] = 5
+    return held
+
+
+def a_deque(x):
+    held = deque([1])
+    o = Holder(held) if x > 0 else Other(held)
+    o.held.appendleft(x)
+    return [*held]
+
+
+def a_list_in_an_object(x):
+    held = Holder([])
+    o = Holder(held) if x > 0 else Other(held)
+    o.held.held.append(x)
+    return held.held
+
+
+def a_list_in_a_tuple(x):
+    held = [0]
+    o = Holder((held, 1)) if x > 0 else Other((held, 2))
+    o.held[0].append(x)
+    return held
+
+
+def a_list_of_the_branch(x):
+    held = [0]
+    if x > 0:
+        k = [7]
+        o = Holder(k)
+    else:
+        k = held
+        o = Other(k)
+    o.held.append(4)
+    k.append(5)
+    return held, k
+
+
+def lists_of_two_lengths(x):
+    n, m = [1], [2]
+    o = [n, m] if x > 0 else [m]
+    o[0].append(7)
+    return n, m, len(o), o[0] is n
+
+
+def dicts_of_other_keys(x):
+    n = {"k": 1}
+    o = {1: n, 2: n} if x > 0 else {1: n}
+    o[1]["k"] += 2
+    return n
+
+
+@pytest.mark.parametrize("f", [
+    a_list, two_lists, an_array, a_deque, a_list_in_an_object, a_list_in_a_tuple, a_list_of_the_branch,
+    lists_of_two_lengths, dicts_of_other_keys])
+def test_containers_with_other_names_are_no_copies(f: Any) -> None:
+    g = rt.function(f)
+    for x in 1, 0, 1:
+        assert str(plain(g(rt.constant(x)))) == str(plain(f(x))), x
