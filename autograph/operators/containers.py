@@ -179,7 +179,8 @@ def own_index(container: Any, index: Any) -> Any:
     if type(container) not in _SEQUENCES:
         return index
     kind: Any = getattr(type(index), "__stands_for__", type(index))
-    is_users = is_users_class(kind) and type(getattr(kind, "__index__", None)) is FunctionType
+    method = getattr(type(index) if kind is object else kind, "__index__", None)  # `object`: one of several classes
+    is_users = type(method) is FunctionType and (kind is object or is_users_class(kind))
     return call(type(index).__index__)(index) if is_users else index
 
 

@@ -380,13 +380,13 @@ class _SetItems(_OfSomeLength, Staged):
         return iter(_items(self))
 
 
-class _Set(_SetItems, class_of_selects(set, False)):  # type: ignore[misc]
+class _Set(_SetItems, class_of_selects((set,), False)):  # type: ignore[misc]
     """One of several sets."""
 
     __slots__ = ()
 
 
-class _FrozenSet(_SetItems, class_of_selects(frozenset, False)):  # type: ignore[misc]
+class _FrozenSet(_SetItems, class_of_selects((frozenset,), False)):  # type: ignore[misc]
     """One of several frozensets."""
 
     __slots__ = ()

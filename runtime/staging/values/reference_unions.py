@@ -23,8 +23,9 @@ from runtime.ops.logic import not_equal
 from runtime.staging.values.arenas import Arena, as_stored, list_of, reference_class
 from runtime.staging.values.iterables import StagedRange, view_of
 from runtime.staging.values.list import fold
+from runtime.staging.values.method_operators import SPECIAL
 from runtime.staging.values.references import IDENTITY, Reference, is_frozen
-from runtime.staging.values.select import SPECIAL, call_method, select_of, use
+from runtime.staging.values.select import call_method, select_of, use
 
 __all__ = ["Union"]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence, Set
 from enum import Enum
 from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType
 from typing import Any, Final
@@ -18,6 +19,7 @@ from autograph.backend import (
     Late,
     fields_in,
     is_container,
+    is_converted,
     is_users_class,
     operators,
     references,
@@ -37,6 +39,7 @@ from runtime.numpy.array_objects import StagedArray
 from runtime.ops.logic import equal, less, where
 from runtime.staging.values.enum_members import NumberMember, is_member, number_methods, numbers_of
 from runtime.staging.values.iterables import flags, indexable
+from runtime.staging.values.method_operators import BY_METHOD, SPECIAL, with_format
 from runtime.staging.values.optional import Maybe, Presence, attach
 from runtime.staging.values.references import Reference
 from runtime.staging.values.strings import text_at
@@ -46,7 +49,6 @@ from runtime.staging.values.truthiness import truth
 __all__ = [
     "MOST",
     "SELECTION",
-    "SPECIAL",
     "Method",
     "Select",
     "alternatives_of",
@@ -546,31 +548,36 @@ def _special(name: str) -> Callable[..., Any]:
     return special
 
 
-SPECIAL: Final = frozenset([
-    *(f"__{kind}{name}__" for kind in ("", "r", "i") for name in (
-        "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor")),
-    "__divmod__", "__rdivmod__", "__neg__", "__pos__", "__abs__", "__invert__", "__lt__", "__le__", "__gt__", "__ge__",
-    "__eq__", "__ne__", "__bool__", "__len__", "__iter__", "__next__", "__reversed__", "__contains__", "__getitem__",
-    "__setitem__", "__delitem__", "__enter__", "__exit__", "__repr__", "__str__", "__format__", "__int__", "__float__",
-    "__index__", "__round__", "__call__"])
+def _special_of_each(name: str) -> Callable[..., Any]:
+    """As `_special`, for objects of different classes, not all of which need to have the method."""
+    def special(self: Select, *args: Any) -> Any:
+        found = use(self, BY_METHOD[name], *args)
+        return iter(found) if name in ("__iter__", "__reversed__") else found
+
+    special.__name__ = name
+    return special
 
 
 def _class_for(values: Sequence[Any]) -> type[Select]:
-    kinds: set[Any] = {type(value) for value in values}
-    return class_of_selects(kinds.pop() if len(kinds) == 1 else object, all(map(callable, values)))
+    return class_of_selects(tuple(dict.fromkeys(map(type, values))), all(map(callable, values)))
 
 
 @functools.cache
-def class_of_selects(kind: Any, is_callable: bool) -> type[Select]:
-    """The class of selects among objects of one class, or (`object`) of several."""
+def class_of_selects(kinds: tuple[Any, ...], is_callable: bool) -> type[Select]:
+    """The class of selects among objects of these classes, which stands for `object` if there are several."""
+    kind = kinds[0] if len(kinds) == 1 else object
     namespace: dict[str, Any] = {"__slots__": (), "__stands_for__": kind, "__hash__": Select.__hash__}
-    special = {name for name in SPECIAL if _found(kind, name) is not _found(object, name)}
-    special |= {"__call__"} if is_callable else set()
-    namespace |= {name: _special(name) for name in special}
-    if "__bool__" in special:
-        namespace["__truth__"] = lambda self: truth(namespace["__bool__"](self))
-    elif "__len__" in special:
-        namespace["__truth__"] = lambda self: truth(namespace["__len__"](self) != 0)
+    special = {name for name in SPECIAL if any(_found(each, name) is not _found(object, name) for each in kinds)}
+    if kind is object:
+        namespace |= _methods_of_each(special)
+    else:
+        namespace |= {name: _special(name) for name in special}
+        if "__bool__" in special:
+            namespace["__truth__"] = lambda self: truth(namespace["__bool__"](self))
+        elif "__len__" in special:
+            namespace["__truth__"] = lambda self: truth(namespace["__len__"](self) != 0)
+    if is_callable:
+        namespace["__call__"] = _special("__call__")
     numeric = number_methods(kind, special, lambda self: numbers_of(*alternatives_of(self)))
     namespace |= numeric
     if hasattr(kind, "__tensor__"):
@@ -578,3 +585,19 @@ def class_of_selects(kind: Any, is_callable: bool) -> type[Select]:
     if is_users_class(kind) and not issubclass(kind, (int, float, str)):  # it is no constant
         namespace["__class__"] = property(lambda self: kind)  # `super()` uses it
     return type(kind.__name__, (Select, NumberMember) if numeric else (Select,), namespace)
+
+
+def _class_of(x: Select) -> Any:
+    """The class of the object for the user's code; for `isinstance` in other code, that of the select."""
+    return tested(x, type) if is_converted(sys._getframe(2).f_code) else type(x)
+
+
+def _methods_of_each(special: Set[str]) -> dict[str, Any]:
+    """The special methods of selects among objects of different classes."""
+    methods: dict[str, Any] = {name: _special_of_each(name) for name in special & BY_METHOD.keys()}
+    methods["__class__"] = property(_class_of)
+    if not special.isdisjoint(("__bool__", "__len__")):
+        methods["__truth__"] = lambda self: use(self, truth)
+    if not special.isdisjoint(("__str__", "__repr__", "__format__")):
+        methods["__text__"] = lambda self, spec: use(self, with_format, spec)
+    return methods
