@@ -547,8 +547,8 @@ class GraphTensor(Tensor):
         self._refuse(
             "a tensor cannot be a key of a dict or an item of a set here",
             "In a traced function d[x], d[x] = v, del d[x] and the methods of d take a scalar x, or a tuple or frozen"
-            " dataclass of scalars, where d is a dict and converted code does it. If the tensor itself is the key, not"
-            " its value, use x.ref().")
+            " dataclass of scalars (but no object with a `__hash__` of its own), where d is a dict and converted code"
+            " does it. If the tensor itself is the key, not its value, use x.ref().")
 
     def __len__(self) -> int:
         shape = self.type.shape

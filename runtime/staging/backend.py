@@ -364,7 +364,7 @@ class Staging:
         try:
             return choose(decisive if _is_bool(left) else left, right)
         except StagingError as conflict:  # no join, but perhaps only the truth is needed
-            error = conflict
+            error = left.error() if isinstance(left, _Truth) else conflict
             rollback(mark)
             bit, *state = choose(decisive, truth_of_right)
             return (_Truth(bit, lambda: error), *state)

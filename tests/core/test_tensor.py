@@ -286,8 +286,8 @@ def test_a_graph_tensor_as_a_key_full_message() -> None:
         "<rt.Tensor 'x' shape=() dtype=int32> has no value while its function is traced")
     assert remedy == (
         "In a traced function d[x], d[x] = v, del d[x] and the methods of d take a scalar x, or a tuple or frozen"
-        " dataclass of scalars, where d is a dict and converted code does it. If the tensor itself is the key, not its"
-        " value, use x.ref().")
+        " dataclass of scalars (but no object with a `__hash__` of its own), where d is a dict and converted code"
+        " does it. If the tensor itself is the key, not its value, use x.ref().")
     assert x.ref() in {x.ref(): 1}
 
 

@@ -36,7 +36,8 @@ from runtime.staging.values.references import (
 )
 from runtime.staging.values.truthiness import truth
 
-__all__ = ["Arena", "as_stored", "can_be_reference", "constructor", "list_of", "reference_class", "truth_of"]
+__all__ = [
+    "Arena", "as_growing", "as_stored", "can_be_reference", "constructor", "list_of", "reference_class", "truth_of"]
 
 
 class Arena:
@@ -82,9 +83,7 @@ class Arena:
         made = self.at(view_of(first).length if first else convert_to_tensor(0))
         for name, values in self.fields.items():
             value = as_stored(attributes.get(name, 0))
-            value = made if value is x and x is not None else value
-            if type(value) is list and not value:
-                refill(value, empty_row())
+            value = made if value is x and x is not None else as_growing(value)
             with storing(name):
                 if values:
                     view_of(values).append(value)
@@ -126,6 +125,13 @@ class Arena:
 def as_stored(value: Any) -> Any:
     """The value of an attribute as its list stores it: not a view, and not one that may be None where it is none."""
     return there(unview(value))
+
+
+def as_growing(value: Any) -> Any:
+    """The value of an attribute of a new object: an empty list becomes one that adapts to its first item."""
+    if type(value) is list and not value:
+        refill(value, empty_row())
+    return value
 
 
 def reference_class(arena: Arena, cls: type, attributes: Sequence[str]) -> Any:

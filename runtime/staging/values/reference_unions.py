@@ -20,7 +20,7 @@ from runtime.core.trace import convert_to_tensor
 from runtime.ops.effects import raise_unless
 from runtime.ops.lists import list_append, list_get, list_length
 from runtime.ops.logic import not_equal
-from runtime.staging.values.arenas import Arena, as_stored, list_of, reference_class
+from runtime.staging.values.arenas import Arena, as_growing, as_stored, list_of, reference_class
 from runtime.staging.values.iterables import StagedRange, view_of
 from runtime.staging.values.list import fold
 from runtime.staging.values.method_operators import SPECIAL
@@ -67,7 +67,7 @@ class Union(Arena):
         place = view_of(numbers).length if numbers else convert_to_tensor(0)
         made = self.reference(self.kinds[cls], place)
         for name, value in {_CLASS: self.classes.index(cls), **attributes}.items():
-            self._put(name, made if value is x and x is not None else as_stored(value), place)
+            self._put(name, made if value is x and x is not None else as_growing(as_stored(value)), place)
         return made
 
     def _put(self, name: str, value: Any, place: Any) -> None:

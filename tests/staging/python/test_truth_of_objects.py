@@ -105,3 +105,15 @@ def test_what_is_no_truth() -> None:
 
     with pytest.raises(TypeError, match="__bool__ should return bool"):
         rt.function(lambda x: 1 if Odd() else x)(rt.constant(1))
+
+
+def test_operands_of_which_only_the_truth_is_known() -> None:
+    def decided(x):
+        return 1 if (x > 0 and [1]) or [] else 2
+
+    def returned(x):
+        return (x > 0 and [1]) or [2]
+
+    assert [int(rt.function(decided)(rt.constant(x))) for x in (1, 0)] == [decided(1), decided(0)]
+    with pytest.raises(rt.errors.StagingError, match=r"\[the int 1\] if the condition holds .*but the bool False"):
+        rt.function(returned)(rt.constant(1))

@@ -497,8 +497,27 @@ def keywords(n):
     return total
 
 
+class Logged:
+    def __init__(self):
+        self.log = []
+
+
+class Marked(Logged):
+    pass
+
+
+def empty_lists(n):
+    made = []
+    for i in range(n):
+        made.append(Logged() if i % 2 else Marked())
+    for i in range(n):
+        made[i].log.append(i)
+    made[0].log.append(n)
+    return [len(one.log) for one in made], made[0].log[-1], sum(made[1].log)
+
+
 PROGRAMS = [
-    polynomial, greatest_of_some, keywords,
+    empty_lists, polynomial, greatest_of_some, keywords,
     shapes, tree, chosen, zoo, leaf_tree, base, own_attr, best, text, add, missing, ret, hasattr_, machine, cons,
     exprs, exprs3, rpn]
 
