@@ -521,12 +521,12 @@ def _set_attribute(x: Select, name: str, value: Any) -> None:
 class Method:
     """A method of a select, called for each alternative in its own branch."""
 
-    __slots__ = ("_ag_name", "_ag_of")
+    __slots__ = ("_ag_name", "_ag_names", "_ag_of")
 
     __stands_for__ = MethodType
 
     def __init__(self, of: Select, name: str) -> None:
-        self._ag_of, self._ag_name = of, name
+        self._ag_of, self._ag_name, self._ag_names = of, name, AttributeNames([name])
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return use(self._ag_of, call_method, self._ag_name, args, keywords)

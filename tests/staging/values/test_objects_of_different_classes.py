@@ -11,6 +11,7 @@ from plain_values import plain
 from traced_once import on
 
 import runtime as rt
+from tests import chosen_classes
 
 
 class Square:
@@ -282,6 +283,13 @@ def by_text(x):
     getattr(Plain(), "hit" if x > 0 else "note")()
 
 
+def by_text_of_one_of_both(x):
+    o = Plain() if x > 1 else Derived()
+    m = getattr(o, "hit" if x > 0 else "note")
+    if x < 2:
+        m()
+
+
 def by_text_of_python(x):
     if x > 0:
         getattr(BOTH[0], "hit")()
@@ -300,7 +308,7 @@ def _effects() -> Any:
 
 @pytest.mark.parametrize("f", [
     by_an_expression, by_index, by_class, by_super, by_bound_method, by_property, by_callback, by_text,
-    by_text_of_python])
+    by_text_of_one_of_both, by_text_of_python])
 def test_effects_outside_are_those_of_one_method(f: Any) -> None:
     g = rt.function(f)
     for x in 1, 0, 1:
@@ -395,3 +403,10 @@ def test_containers_with_other_names_are_no_copies(f: Any) -> None:
     g = rt.function(f)
     for x in 1, 0, 1:
         assert str(plain(g(rt.constant(x)))) == str(plain(f(x))), x
+
+
+def test_random_programs() -> None:
+    found = {seed: chosen_classes.outcome(chosen_classes.Program(seed), f"<chosen_classes {seed}>", "numpy")
+             for seed in range(24)}
+    assert {seed: text for seed, text in found.items() if text not in ("same", "refused")} == {}
+    assert sum(text == "same" for text in found.values()) >= 16
