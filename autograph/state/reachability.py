@@ -10,6 +10,7 @@ import dis
 import functools
 import gc
 import itertools
+import operator
 import sys
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
@@ -46,8 +47,9 @@ _DEPTH: Final = 4  # maximal length of a path
 MOST: Final = 20_000  # maximal number of objects to search
 _ATOMS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _RECORD: Final = frozenset({tuple})
-_GETTING_BY_TEXT: Final = frozenset(
-    {"getattr", "setattr", "delattr", "vars", "__dict__", "__getattribute__", "attrgetter", "methodcaller"})
+_GETTING_BY_TEXT: Final = frozenset({
+    "getattr", "setattr", "delattr", "vars", "__getattribute__", "attrgetter", "methodcaller", "__dict__",
+    "attributes"})  # that of `ag__`, to which `__dict__` is converted
 
 
 class AttributeNames(frozenset[str]):
@@ -218,6 +220,9 @@ class Reach:
     def _attribute_names(self, found: _Found) -> None:
         self._names |= found.value
 
+    def _getter(self, found: _Found) -> None:
+        self._by_text = True
+
     def _items(self, found: _Found) -> None:
         value, kind = found.value, type(found.value)
         is_tuple = issubclass(kind, tuple)
@@ -368,8 +373,8 @@ class Reach:
 
 
 _WAYS: Final[tuple[tuple[Any, Callable[[Reach, _Found], None]], ...]] = (
-    (AttributeNames, Reach._attribute_names), ((tuple, set, frozenset), Reach._items),
-    ((*LISTS, bytearray), Reach._list), (dict, Reach._dict),
+    (AttributeNames, Reach._attribute_names), ((operator.attrgetter, operator.methodcaller), Reach._getter),
+    ((tuple, set, frozenset), Reach._items), ((*LISTS, bytearray), Reach._list), (dict, Reach._dict),
     (FunctionType, Reach._def), (MethodType, Reach._method),
     ((BuiltinMethodType, MethodWrapperType), Reach._method_in_c),
     (functools.partial, Reach._partial), ((staticmethod, classmethod), Reach._wrapped), (property, Reach._property),

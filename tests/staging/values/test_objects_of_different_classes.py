@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections import deque
 from typing import Any
 
@@ -244,6 +245,7 @@ class Derived(Plain):
 
 
 BOTH = [Plain(), Derived()]
+CALL_HIT = operator.methodcaller("hit")
 
 
 def by_an_expression(x):
@@ -290,6 +292,17 @@ def by_text_of_one_of_both(x):
         m()
 
 
+def by_a_function_of_operator(x):
+    if x > 0:
+        CALL_HIT(BOTH[0])
+    CALL_HIT(BOTH[x % 2])
+
+
+def by_a_dict_of_the_class(x):
+    if x > 0:
+        Plain.__dict__["hit"](BOTH[0])
+
+
 def by_text_of_python(x):
     if x > 0:
         getattr(BOTH[0], "hit")()
@@ -308,7 +321,7 @@ def _effects() -> Any:
 
 @pytest.mark.parametrize("f", [
     by_an_expression, by_index, by_class, by_super, by_bound_method, by_property, by_callback, by_text,
-    by_text_of_one_of_both, by_text_of_python])
+    by_text_of_one_of_both, by_a_function_of_operator, by_a_dict_of_the_class, by_text_of_python])
 def test_effects_outside_are_those_of_one_method(f: Any) -> None:
     g = rt.function(f)
     for x in 1, 0, 1:
