@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from autograph.backend import operators
+from autograph.backend import operators, references
 from runtime.core.formatting import formatted, repr_of, str_of
 from runtime.core.positions import staging_error
 from runtime.core.text import ITEM, REPR, STR
@@ -52,21 +52,24 @@ def _put_item(x: Any, index: Any, value: Any) -> None:
 
 
 def _items(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A list of what the iterator that `fn` returns gives, if taking that has no effects and comes to an end."""
+    """A list of what the iterator that `fn` returns gives, if that runs no code and nothing changes what it iterates
+    over."""
     def items(x: Any) -> list[Any]:
         found = operators.call(fn)(x)
-        if type(found) not in _ITERATORS:
+        if not (type(found) in _ITERATORS or (type(found) in _OF_LISTS and not references(
+                found.__reduce__()[1]).total())):
             kind = type(x).__name__
             raise staging_error(
-                f"only the graph knows which of several objects this is, and the iterator of {kind!r} runs code",
+                f"only the graph knows which of several objects this is, and the iterator of {kind!r} runs code, or"
+                " is one of a container that may change",
                 f"Loop over each of them in a branch of its own, which asks isinstance(x, {kind}).")
         return [*found]
 
     return items
 
 
-_ITERATORS: Final[frozenset[type]] = frozenset(map(type, (
-    iter([]), iter(()), iter(range(0)), iter(""), iter({}), iter(set()), reversed([]), reversed(()))))
+_ITERATORS: Final[frozenset[type]] = frozenset(map(type, (iter(()), iter(range(0)), iter(""), reversed(()))))
+_OF_LISTS: Final[frozenset[type]] = frozenset(map(type, (iter([]), reversed([]))))
 _BINARY: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "and": operators.bitand, "or": operators.bitor, "xor": operator.xor, "lshift": operator.lshift,
     "rshift": operator.rshift, "divmod": _call(builtins.divmod),

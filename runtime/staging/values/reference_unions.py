@@ -23,7 +23,7 @@ from runtime.ops.logic import not_equal
 from runtime.staging.values.arenas import Arena, as_growing, as_stored, list_of, reference_class
 from runtime.staging.values.iterables import StagedRange, view_of
 from runtime.staging.values.list import fold
-from runtime.staging.values.method_operators import SPECIAL
+from runtime.staging.values.method_operators import BY_METHOD, SPECIAL
 from runtime.staging.values.references import IDENTITY, Reference, is_frozen
 from runtime.staging.values.select import call_method, select_of, use
 
@@ -48,7 +48,8 @@ class Union(Arena):
         """The class of references to objects whose class only the graph knows."""
         special = {name for name in SPECIAL if any(
             getattr(cls, name, None) is not getattr(object, name, None) for cls in self.classes)}
-        methods: dict[str, Any] = {name: _for_each_class(name) for name in special}
+        methods: dict[str, Any] = {
+            name: _operator(BY_METHOD[name]) if name in BY_METHOD else _for_each_class(name) for name in special}
         if not special & {"__eq__", "__ne__"}:
             methods |= IDENTITY
         attributes = {name: _Attribute(name, [cls for cls, names in self.own.items() if name not in names])
@@ -176,6 +177,11 @@ def _raise_for(x: Reference, cls: type, error: Exception) -> None:
 
 def _truth(x: Reference) -> Any:
     return x.__truth__()
+
+
+def _operator(applied: Callable[..., Any]) -> Callable[..., Any]:
+    """The special method that an operator calls, as the operator on an object of each class."""
+    return lambda x, *args: use(x.__select__(), applied, *args)
 
 
 def _for_each_class(name: str, methods: Sequence[Any] = ()) -> Callable[..., Any]:

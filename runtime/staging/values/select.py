@@ -79,6 +79,7 @@ _MISSING: Final = object()
 _FUNCTIONS: Final = (FunctionType, BuiltinFunctionType, MethodType)
 _NAMES: Final = frozenset({"__name__", "__qualname__"})
 _NUMBERS: Final = (int, float, complex, Tensor)
+_OF_TEXT: Final = ("__str__", "__repr__", "__format__")
 
 
 def is_number(x: Any) -> bool:
@@ -570,6 +571,8 @@ def class_of_selects(kinds: tuple[Any, ...], is_callable: bool) -> type[Select]:
     special = {name for name in SPECIAL if any(_found(each, name) is not _found(object, name) for each in kinds)}
     if kind is object:
         namespace |= _methods_of_each(special)
+        if all(any(_found(each, name) is not _found(object, name) for name in _OF_TEXT) for each in kinds):
+            namespace["__text__"] = lambda self, spec: use(self, with_format, spec)
     else:
         namespace |= {name: _special(name) for name in special}
         if "__bool__" in special:
@@ -598,6 +601,4 @@ def _methods_of_each(special: Set[str]) -> dict[str, Any]:
     methods["__class__"] = property(_class_of)
     if not special.isdisjoint(("__bool__", "__len__")):
         methods["__truth__"] = lambda self: use(self, truth)
-    if not special.isdisjoint(("__str__", "__repr__", "__format__")):
-        methods["__text__"] = lambda self, spec: use(self, with_format, spec)
     return methods

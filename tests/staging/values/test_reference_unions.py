@@ -516,8 +516,48 @@ def empty_lists(n):
     return [len(one.log) for one in made], made[0].log[-1], sum(made[1].log)
 
 
+class Left:
+    def __init__(self, v, before):
+        self.v, self.before = v, before
+
+    def __add__(self, other):
+        return self.v + other
+
+    def __lt__(self, other):
+        return self.v < other
+
+
+class Right:
+    def __init__(self, v, before):
+        self.v, self.before = v, before
+
+    def __add__(self, other):
+        return 3
+
+    def __rsub__(self, other):
+        return other + 40
+
+
+def operators_of_one_class(n):
+    made, one = [], None
+    for i in range(n):
+        one = Left(i, one) if i % 2 else Right(i, one)
+        made.append(one)
+    found = []
+    for i in range(n):
+        try:
+            found.append(5 - made[i] + (made[i] + 1))
+        except TypeError:
+            found.append(-1)
+        try:
+            found.append(1 if made[i] < 2 else 2)
+        except TypeError:
+            found.append(-2)
+    return found
+
+
 PROGRAMS = [
-    empty_lists, polynomial, greatest_of_some, keywords,
+    empty_lists, operators_of_one_class, polynomial, greatest_of_some, keywords,
     shapes, tree, chosen, zoo, leaf_tree, base, own_attr, best, text, add, missing, ret, hasattr_, machine, cons,
     exprs, exprs3, rpn]
 
