@@ -591,7 +591,8 @@ def class_of_selects(kinds: tuple[Any, ...], is_callable: bool) -> type[Select]:
 
 
 def _class_of(x: Select) -> Any:
-    """The class of the object for the user's code; for `isinstance` in other code, that of the select."""
+    """`o.__class__`: the class of the object. `isinstance` reads it, too, so code that is not converted, which asks
+    whether this is a select, is given that class: only the calling frame tells (`type(o)` does without)."""
     return tested(x, type) if is_converted(sys._getframe(2).f_code) else type(x)
 
 
