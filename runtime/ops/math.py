@@ -533,8 +533,8 @@ def _with_numbers(name: str, x: Any, y: Any) -> Any:
     they are combined with; if both operands are bools, the operator decides whether it accepts them. Arrays and their
     elements follow NumPy.
     """
-    x, y = _operand(x), _operand(y)
     arrays = promoted_arrays([x, y], joins=False)
+    x, y = _operand(x), _operand(y)
     if arrays is not None:
         if name == "pow" and type(y) is int and y == 2 and _is_bool(x) and _rank(x):
             return _cast(x, t.int8)  # NumPy squares it
