@@ -1,4 +1,5 @@
-"""NumPy's universal functions on tensors, by NumPy's names. Those on floats accept ints, too, as float64."""
+"""NumPy's universal functions on tensors, by NumPy's names. Those on floats accept ints, too: of tensors as in `/`, of
+arrays as NumPy does."""
 from __future__ import annotations
 
 import operator
@@ -7,12 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from runtime.core.errors import DTypeError
 from runtime.core.operations import OPERATIONS
-from runtime.core.tensor import Tensor
+from runtime.core.positions import located
+from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, holds_tensor, promoted_arrays
-from runtime.core.types import int8, int32, int64, uint8
+from runtime.core.types import int32, int64, uint8
 from runtime.numpy.arrays import astype, floats, inexact, operands, together
-from runtime.numpy.reductions import doubles, is_bool_array
+from runtime.numpy.reductions import is_array
 from runtime.ops import complex_numbers, creation, logic, math
 
 __all__ = ["UFUNCS"]
@@ -26,18 +29,6 @@ def _of_floats(function: Function) -> Function:
 
 def _both_floats(function: Function) -> Function:
     return lambda x, y: function(*map(inexact, promoted_arrays([x, y], False) or floats(x, y)))
-
-
-def _float_power(x: Any, y: Any) -> Any:
-    """The power of floats, which for arrays have 64 bits."""
-    x, y = (float(v) if type(v) is int else v for v in (x, y))
-    x, y = promoted_arrays([x, y], False) or floats(x, y)
-    return math.pow(doubles(x), doubles(y))
-
-
-def _power(x: Any, y: Any) -> Any:
-    """The power, for which bools beside an int of Python are ints: only `**` makes an exception of 2."""
-    return _operator("pow")(astype(x, int64) if is_bool_array(x) and type(y) is int else x, y)
 
 
 def _operator(name: str, reflected: str = "") -> Function:
@@ -102,10 +93,6 @@ def _extreme(function: Function) -> Function:
     return chosen
 
 
-def _square(x: Any) -> Any:
-    return astype(x, int8) if is_bool_array(x) else math.square(x)
-
-
 def _fmod(x: Any, y: Any) -> Any:
     x, y = operands(x, y)
     if x.dtype.level >= 2 or y.dtype.level >= 2:
@@ -121,10 +108,15 @@ def _logaddexp(x: Any, y: Any) -> Any:
 
 
 def _reciprocal(x: Any) -> Any:
+    """1 / x, of ints without the fraction; of 0 of an array what this machine's NumPy makes of that."""
     x = convert_to_tensor(x)
-    if is_bool_array(x):
-        return astype(x, int8)
-    return 1 / x if x.dtype.level >= 2 else 1 // x
+    if x.dtype.level >= 2:
+        return 1 / x
+    found = logic.where(x < -1, 0, 1 // x)
+    if not is_array(x):
+        return found
+    with np.errstate(all="ignore"):
+        return logic.where(logic.equal(x, 0), np.reciprocal(x.dtype.np.type(0)), found)
 
 
 def _trunc(x: Any) -> Any:
@@ -143,8 +135,7 @@ def _bitwise_count(x: Any) -> Any:
 
 def _heaviside(x: Any, at_zero: Any) -> Any:
     x = inexact(x)
-    one = x * 0 + 1
-    return logic.where(x < 0, 0 * one, logic.where(x > 0, one, logic.where(math.is_nan(x), x, one * at_zero)))
+    return logic.where(x < 0, 0.0, logic.where(x > 0, 1.0, logic.where(math.is_nan(x), x, at_zero)))
 
 
 def _modf(x: Any) -> tuple[Any, Any]:
@@ -161,7 +152,7 @@ def _scaled(x: Any, exponent: Any) -> Any:
 
 def _frexp(x: Any) -> tuple[Any, Any]:
     x = inexact(x)
-    is_plain = logic.logical_and(logic.not_equal(x, 0), math.is_finite(x))
+    is_plain = _is_plain(x)
     size = math.abs(logic.where(is_plain, x, creation.ones_like(x)))
     exponent = math.floor(math.log2(size)) + 1
     share = _scaled(size, -exponent)
@@ -172,7 +163,17 @@ def _frexp(x: Any) -> tuple[Any, Any]:
 
 def _ldexp(x: Any, exponent: Any) -> Any:
     x = inexact(x)
-    return _scaled(x, astype(exponent, x.dtype))
+    power = math.maximum(math.minimum(astype(exponent, int64), _MOST), -_MOST)
+    return logic.where(_is_plain(x), _scaled(x, astype(power, x.dtype)), x)
+
+
+_MOST: Final = 4400
+"""An exponent of 2 by which each float becomes 0 or infinite, and of which half does no more."""
+
+
+def _is_plain(x: Any) -> Any:
+    """Whether a float is neither 0 nor infinite nor NaN."""
+    return logic.logical_and(logic.not_equal(x, 0), math.is_finite(x))
 
 
 def _vecdot(x: Any, y: Any) -> Any:
@@ -182,11 +183,11 @@ def _vecdot(x: Any, y: Any) -> Any:
 
 _DEGREES: Final = 180 / np.pi
 
-UFUNCS: Final[dict[str, Function]] = {
+_FUNCTIONS: Final[dict[str, Function]] = {
     "add": _operator("add"), "subtract": _operator("sub"), "multiply": _operator("mul"),
     "divide": _operator("truediv"), "true_divide": _operator("truediv"), "floor_divide": _operator("floordiv"),
-    "remainder": _operator("mod"), "mod": _operator("mod"), "power": _power, "pow": _power,
-    "divmod": _operator("divmod"), "fmod": _fmod, "float_power": _float_power,
+    "remainder": _operator("mod"), "mod": _operator("mod"), "power": _operator("pow"), "pow": _operator("pow"),
+    "divmod": _operator("divmod"), "fmod": _fmod, "float_power": _both_floats(math.pow),
     "bitwise_and": _operator("and"), "bitwise_or": _operator("or"), "bitwise_xor": _operator("xor"),
     "left_shift": _operator("lshift"), "right_shift": _operator("rshift"),
     "bitwise_left_shift": _operator("lshift"), "bitwise_right_shift": _operator("rshift"),
@@ -197,9 +198,9 @@ UFUNCS: Final[dict[str, Function]] = {
     "logical_and": _logical(logic.logical_and), "logical_or": _logical(logic.logical_or),
     "logical_xor": _logical(logic.logical_xor), "logical_not": _logical(logic.logical_not),
     "maximum": _extreme(math.maximum), "minimum": _extreme(math.minimum),
-    "fmax": _unless_nan(math.maximum), "fmin": _unless_nan(math.minimum),
+    "fmax": _unless_nan(_extreme(math.maximum)), "fmin": _unless_nan(_extreme(math.minimum)),
     "negative": operator.neg, "positive": operator.pos, "absolute": abs, "abs": abs,
-    "fabs": _of_floats(math.abs), "sign": math.sign, "square": _square, "reciprocal": _reciprocal,
+    "fabs": _of_floats(math.abs), "sign": math.sign, "square": math.square, "reciprocal": _reciprocal,
     "conjugate": complex_numbers.conj, "conj": complex_numbers.conj,
     "sqrt": _of_floats(math.sqrt), "cbrt": _of_floats(math.cbrt), "exp": _of_floats(math.exp),
     "exp2": _of_floats(math.exp2), "expm1": _of_floats(math.expm1), "log": _of_floats(math.log),
@@ -218,8 +219,55 @@ UFUNCS: Final[dict[str, Function]] = {
     "radians": lambda x: inexact(x) / _DEGREES, "deg2rad": lambda x: inexact(x) / _DEGREES,
     "floor": _whole(math.floor), "ceil": _whole(math.ceil), "trunc": _whole(_trunc), "rint": _of_floats(math.rint),
     "isnan": _truth(math.is_nan, False), "isinf": _truth(math.is_inf, False), "isfinite": _truth(math.is_finite, True),
-    "signbit": lambda x: math.copysign(inexact(x) * 0 + 1, inexact(x)) < 0,
+    "signbit": lambda x: math.copysign(creation.ones_like(inexact(x)), inexact(x)) < 0,
     "matmul": lambda x, y: operator.matmul(*together(x, y)), "vecdot": _vecdot, "modf": _modf, "frexp": _frexp,
     "ldexp": _ldexp,
 }
+
+
+def _in_loop_dtypes(name: str) -> Function:
+    """The ufunc of that name, whose operands are cast, if these are arrays, to the dtypes in which NumPy computes."""
+    ufunc: Any = getattr(np, name, None)
+    function = _FUNCTIONS[name]
+    if not hasattr(ufunc, "resolve_dtypes"):  # before NumPy 1.25, or NumPy has the function by another name
+        return function
+
+    def computed(*operands: Any) -> Any:
+        if not any(map(is_array, operands)):
+            return function(*operands)
+        values = [np.asarray(x) if isinstance(x, (list, tuple)) and not holds_tensor(x) else x for x in operands]
+        kinds = [*map(_kind, values)]
+        if any(kind is None for kind in kinds):
+            return function(*operands)
+        try:
+            dtypes = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout))
+        except TypeError as error:
+            raise located(DTypeError(str(error), remedy="Give other dtypes, for example a.astype(float).")) from None
+        return function(*map(_in_dtype, values, kinds, dtypes))
+
+    return computed
+
+
+def _in_dtype(x: Any, kind: Any, dtype: np.dtype[Any]) -> Any:
+    """An operand in a dtype of NumPy's choice; ints of Python's beside ints need not fit it."""
+    if kind == dtype if isinstance(kind, np.dtype) else dtype.kind not in "fc":
+        return x
+    return astype(x, dtype) if isinstance(x, Tensor) else np.asarray(x, dtype)
+
+
+def _kind(x: Any) -> Any:
+    """The dtype of an operand as NumPy sees it, or the type of a number of Python's; None for a tensor."""
+    if isinstance(x, GraphTensor):
+        if x.type.weak:
+            return _NUMBERS[x.dtype.level]
+        return x.dtype.np if is_array(x) and not x.dtype.is_narrow and x.dtype.level >= 0 else None
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.dtype if x.dtype.kind in "biufc" else None
+    return np.dtype(bool) if type(x) is bool else type(x) if type(x) in _NUMBERS else None
+
+
+_NUMBERS: Final = bool, int, float, complex
+"""The types of Python's numbers, by the level of their dtype."""
+
+UFUNCS: Final[dict[str, Function]] = {name: _in_loop_dtypes(name) for name in _FUNCTIONS}
 """By the name of a NumPy ufunc (also in the array API): its implementation for tensors."""

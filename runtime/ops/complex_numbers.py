@@ -12,7 +12,7 @@ from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorType, broadcast_shapes
 from runtime.ops.logic import less, where
-from runtime.ops.math import atan2, subtract
+from runtime.ops.math import atan2
 from runtime.ops.op_makers import COMPLEX, apply_one, check_dtype, named, random_array, unary
 
 _real = unary("real", np.real, COMPLEX, real=True, doc="The real part.")
@@ -57,7 +57,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
 def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part, 0 for a real tensor (`tf.math.imag`)."""
     x = convert_to_tensor(input)
-    return _imag(x, name) if x.dtype.is_complex else subtract(x, x)
+    return _imag(x, name) if x.dtype.is_complex else named(where(False, x, x.dtype.as_numpy_dtype(0)), name)
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:

@@ -17,10 +17,12 @@ NUMBERS = [2, -1, True, 2.5, 0, 300]
 BINARY: list[Callable[[Any, Any], Any]] = [
     operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
     operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift, operator.lt, operator.eq, divmod,
-    np.maximum, np.power, np.float_power, np.fmod]
+    np.maximum, np.power, np.float_power, np.fmod, np.fmin, np.arctan2, np.logaddexp, np.copysign, np.heaviside,
+    np.ldexp]
 UNARY: list[Callable[[Any], Any]] = [
     abs, operator.neg, operator.invert, np.absolute, np.square, np.reciprocal, np.sign, np.logical_not, np.floor,
-    np.trunc, lambda x: x.sum(), lambda x: x.mean(), lambda x: x.prod(), lambda x: x.max(), lambda x: x @ x,
+    np.trunc, np.sqrt, np.exp, np.log1p, np.deg2rad, np.conj, np.positive, np.signbit, np.rint, np.isfinite,
+    lambda x: x.sum(), lambda x: x.mean(), lambda x: x.prod(), lambda x: x.max(), lambda x: x @ x,
     lambda x: x[0] + x[1], lambda x: x[0] ** 2, lambda x: x[0] / 2, lambda x: np.outer(x, x), np.median]
 INTS = np.array([1, 2, 3])
 
@@ -66,6 +68,19 @@ def test_of_two_arrays(function: Callable[[Any, Any], Any]) -> None:
 def test_beside_a_number(function: Callable[[Any, Any], Any], number: Any) -> None:
     check(lambda x: function(x, number), [(x,) for x in ARRAYS])
     check(lambda x: function(number, x), [(x,) for x in ARRAYS])
+
+
+@pytest.mark.parametrize("items", [[0.1, 0.7, 2.0, 3.0], (1, 2, 3, 0), [True, False, True, True], [[1, True, 2, 0]]])
+@pytest.mark.parametrize("function", BINARY, ids=lambda f: f.__name__)
+def test_beside_a_list(function: Callable[[Any, Any], Any], items: Any) -> None:
+    check(lambda x: function(x, items), [(x,) for x in ARRAYS[:2]])
+    check(lambda x: function(items, x), [(x,) for x in ARRAYS[:2]])
+
+
+@pytest.mark.parametrize("function", [np.deg2rad, np.fabs, np.cbrt, np.floor, np.signbit])
+def test_complex_numbers_are_refused(function: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError, match=rf"(?s)test_array_operators.py.*{function.__name__}' not supported"):
+        rt.function(lambda x: function(x))(np.array([1j]))
 
 
 @pytest.mark.parametrize("function", UNARY)
