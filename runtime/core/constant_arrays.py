@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.core.errors import DTypeError, ShapeError
+from runtime.core.errors import DTypeError, DTypeOverflowError, ShapeError
 from runtime.core.string_arrays import holds_text, string_array
 from runtime.core.tensor import Array, EagerTensor, Tensor
 from runtime.core.types import ALL, DType, Weak, dtype_of, float32, float64, string
@@ -182,7 +182,7 @@ def adapt(array: Array, dtype: DType, remedy: str = "") -> Array:
     if dtype.is_integer and array.size:
         low, high = dtype.limits
         if int(array.min()) < low or int(array.max()) > high:
-            raise DTypeError(
+            raise DTypeOverflowError(
                 f"{_short(array.tolist())} does not fit {dtype.name}, which goes from {low} to {high}",
                 remedy="Cast the tensor to a wider dtype.")
     return array.astype(dtype.np)

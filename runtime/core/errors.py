@@ -16,6 +16,7 @@ __all__ = [
     "AlreadyExistsError",
     "CancelledError",
     "DTypeError",
+    "DTypeOverflowError",
     "DataLossError",
     "DeadlineExceededError",
     "DivisionByZeroError",
@@ -143,6 +144,10 @@ class ShapeError(InvalidArgumentError, ValueError):
 
 class DTypeError(InvalidArgumentError, TypeError):
     """Incompatible dtypes: TF2 raises InvalidArgumentError eagerly and TypeError in graphs."""
+
+
+class DTypeOverflowError(DTypeError, OverflowError):
+    """An int that its dtype cannot hold: the error of incompatible dtypes and NumPy's in one."""
 
 
 class DivisionByZeroError(InvalidArgumentError, ZeroDivisionError):

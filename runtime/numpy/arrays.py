@@ -14,8 +14,9 @@ from runtime.core.array_promotion import OF_64_BITS, is_of_arrays, mark_as_array
 from runtime.core.constant_arrays import is_numpy_value
 from runtime.core.errors import StagingError
 from runtime.core.op import CAST
+from runtime.core.positions import located
 from runtime.core.tensor import GraphTensor, Tensor
-from runtime.core.trace import apply, convert_to_tensor, holds_tensor, promoted_arrays
+from runtime.core.trace import apply, convert_to_tensor, holds_tensor, promoted_arrays, stands_for_array
 from runtime.core.types import (
     DType,
     TensorShape,
@@ -106,6 +107,19 @@ def astype(x: Any, dtype: Any, copy: bool = True) -> Tensor:
         return logic.not_equal(source, 0)
     result: Tensor = apply(CAST, source, dtype=wanted)
     return result
+
+
+def _filling(value: Any, dtype: DType) -> Tensor:
+    """What an array of that dtype is filled with. OverflowError for a number of Python's that does not fit."""
+    if isinstance(value, Tensor) or holds_tensor([value]):
+        return astype(convert_to_tensor(value), dtype)
+    found = np.empty(np.shape(value), dtype.np)
+    try:
+        with np.errstate(all="ignore"):
+            np.copyto(found, value, casting="unsafe")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise located(error) from None
+    return convert_to_tensor(found)
 
 
 def together(*values: Any) -> list[Tensor]:
@@ -388,7 +402,7 @@ empty = zeros
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Tensor:
-    value = elements(fill_value) if dtype is None else astype(fill_value, dtype)
+    value = elements(fill_value) if dtype is None else _filling(fill_value, numpy_dtype(dtype))
     return shapes.broadcast_to(value, sizes_of(shape)) if value.ndim else creation.fill(sizes_of(shape), value)
 
 
@@ -417,7 +431,7 @@ def _alike(make_alike: Callable[..., Tensor], make: Callable[..., Tensor], a: An
 def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
               ) -> Tensor:
     x = zeros_like(a, dtype, shape=shape)
-    return shapes.broadcast_to(astype(fill_value, x.dtype), shapes.shape(x))
+    return shapes.broadcast_to(_filling(fill_value, x.dtype), shapes.shape(x))
 
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
@@ -425,12 +439,20 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
-    bounds = [start, stop, step] if stop is not None else [0, start, step]
+    bounds = [*map(_as_bound, [start, stop, step] if stop is not None else [0, start, step])]
     if any(type(bound) is float or getattr(getattr(bound, "dtype", None), "kind", "") == "f" for bound in bounds):
         bounds = [astype(bound, float64) if isinstance(bound, Tensor) else bound for bound in bounds]
     if dtype is None and not any(map(meets, bounds)):
         dtype = float if any(_is_weak(bound) and bound.dtype.is_floating for bound in bounds) else int
     return in_dtype(creation.range(*bounds), dtype)
+
+
+def _as_bound(x: Any) -> Any:
+    """A bound of `arange`: what is of arrays in the dtype that it has beside int64."""
+    if isinstance(x, np.generic):
+        return x.astype(np.promote_types(x.dtype, np.int64))
+    is_array = stands_for_array(x) and not x.type.weak and x.dtype.level > 0
+    return astype(x, np.promote_types(x.dtype.np, np.int64)) if is_array else x
 
 
 def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,

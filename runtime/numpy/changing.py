@@ -8,9 +8,10 @@ import numpy as np
 
 from runtime.core import pytree
 from runtime.core.array_mode import existed_before, want_objects
-from runtime.core.errors import StagingError, UnimplementedError
+from runtime.core.errors import DTypeError, StagingError, UnimplementedError
 from runtime.core.tensor import GraphTensor, Tensor
-from runtime.core.trace import convert_to_tensor, current_graph
+from runtime.core.trace import convert_to_tensor, current_graph, holds_tensor
+from runtime.core.types import DType, as_dtype
 from runtime.numpy import arrays, functions
 from runtime.numpy.array_indexing import as_tensor, cast_into, located, plain_index, shape_of
 from runtime.numpy.array_objects import StagedArray, put_result
@@ -89,14 +90,31 @@ def _places(x: GraphTensor, index: Any) -> Tensor:
 # Functions.
 
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    _check_cast(src, dst.dtype, casting)
     value = cast_into(src, dst.dtype)
     if where is not True:
         value = functions.where(where, value, dst.__tensor__())
     put_result(value, dst)
 
 
+def _check_cast(value: Any, dtype: DType, casting: Any) -> None:
+    """TypeError if NumPy's rule does not allow this cast. Numbers of Python's are of a kind only."""
+    x = value if isinstance(value, Tensor) else convert_to_tensor(value) if holds_tensor([value]) else np.asarray(value)
+    is_number = x.type.weak if isinstance(x, Tensor) else type(value) in (int, float, complex)
+    source = as_dtype(x.dtype)
+    if source.level <= dtype.level if is_number else np.can_cast(source.np, dtype.np, casting):
+        return
+    raise located(DTypeError(f"{source.name} cannot become {dtype.name} here by NumPy's rule {casting!r}",
+                             remedy=f"Cast the values: b.astype(np.{dtype.name})."))
+
+
 def _putmask(a: Any, mask: Any, values: Any) -> None:
-    _copyto(a, values, where=mask)
+    if isinstance(values, (Tensor, np.ndarray)) and not getattr(getattr(values, "type", None), "weak", False):
+        _check_cast(values, a.dtype, "safe")
+    found = cast_into(values, a.dtype)
+    if found.ndim and found.type.shape != a.type.shape:
+        found = arrays.reshape(_repeated(found, a.size), shape_of(a))
+    put_result(functions.where(mask, found, a.__tensor__()), a)
 
 
 def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:

@@ -60,8 +60,10 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 def nonzero(a: Any) -> tuple[Tensor, ...]:
-    places = logic.where(astype(a, bool))
-    return tuple(concat_split.unstack(places, num=convert_to_tensor(a).ndim, axis=1))
+    rank = convert_to_tensor(a).ndim
+    if not rank:
+        raise located(ValueError("np.nonzero takes arrays with axes, not a scalar; give it np.atleast_1d(x)"))
+    return tuple(concat_split.unstack(logic.where(astype(a, bool)), num=rank, axis=1))
 
 
 def argwhere(a: Any) -> Tensor:
@@ -150,14 +152,28 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
 
 
 def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Tensor:
-    places = astype(ravel(x), int64)
+    given = elements(x)
+    if given.dtype.level > 1:
+        raise located(TypeError(f"np.bincount takes ints, not {given.dtype.name}"))
+    places = astype(one_axis("np.bincount", given), int64)
     require(reduction.reduce_all(places >= 0), ValueError("'list' argument must have no negative elements"))
+    require(astype(minlength, int64) >= 0, ValueError("'minlength' must not be negative"))
     size = math.maximum(reduction.reduce_max(concatenate([places, np.array([-1])])) + 1, astype(minlength, int64))
     if weights is None:
         updates = creation.ones_like(places)
     else:
-        updates = ravel(weights if isinstance(weights, Tensor) and not is_array(weights) else astype(weights, float64))
+        values = one_axis("the weights of np.bincount", elements(weights))
+        if values.dtype.is_complex:
+            raise located(TypeError("the weights of np.bincount are real numbers, not complex ones"))
+        updates = values if isinstance(weights, Tensor) and not is_array(weights) else astype(values, float64)
     return scatter_nd(places[:, None], updates, [size])
+
+
+def one_axis(name: str, x: Tensor) -> Tensor:
+    """`x`. ValueError if it has not exactly one axis."""
+    if x.ndim != 1:
+        raise located(ValueError(f"{name} must have one axis, not {x.ndim}"))
+    return x
 
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:

@@ -8,6 +8,7 @@ import numpy as np
 
 from runtime.core.positions import located
 from runtime.core.tensor import Tensor
+from runtime.core.trace import convert_to_tensor
 from runtime.core.types import float64, int64
 from runtime.numpy.arrays import (
     asarray,
@@ -20,11 +21,12 @@ from runtime.numpy.arrays import (
     moveaxis,
     operands,
     ravel,
+    result_type,
     smaller,
     spaced,
     together,
 )
-from runtime.numpy.functions import diff, dot, searchsorted
+from runtime.numpy.functions import diff, one_axis, searchsorted
 from runtime.numpy.reductions import averaged, cumsum, doubles, is_array, is_bool_array, mean, sum
 from runtime.ops import complex_numbers, concat_split, creation, linalg, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
@@ -102,6 +104,8 @@ def _quantile(a: Any, q: Any, whole: float, axis: Axis, method: str, keepdims: b
         raise NotImplementedError(f"quantile and percentile take the methods {', '.join(_METHODS)}, not {method!r}")
     if method in ("linear", "midpoint"):
         _refuse_bools("quantile", a)
+    if convert_to_tensor(a).dtype.is_complex:
+        raise located(TypeError("quantile and percentile take real numbers, which have an order, not complex ones"))
     tensor = averaged(a)
     if is_array(a) and not isinstance(q, (int, float)):
         tensor = astype(tensor, float64)
@@ -229,30 +233,31 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
 
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Tensor:
     """The elements, of which each differs from the one before it by the least that a multiple of `period` allows."""
-    x = operands(p, period)[0]
+    x = p if is_array(p) else operands(p, period)[0]
     axis %= x.ndim
     step = diff(x, 1, axis)
-    is_whole = x.dtype.is_integer
-    most = period // 2 if is_whole else period / 2
-    least = (step + most) % period - most
-    if not (is_whole and period % 2):
-        least = logic.where(logic.logical_and(logic.equal(least, -most), step > 0), most, least)
-    change = logic.where(math.abs(step) < (most if discont is None else discont), 0, least - step)
-    return concatenate([x[shapes.along(axis, slice(None, 1))],
-                        x[shapes.along(axis, slice(1, None))] + cumsum(change, axis)], axis)
+    dtype = result_type(step, period)
+    most = period // 2 if dtype.is_integer else period / 2
+    low = -most
+    least = (step - low) % period + low
+    if not (dtype.is_integer and period % 2):
+        least = logic.where(logic.logical_and(logic.equal(least, low), step > 0), most, least)
+    change = logic.where(abs(step) < (period / 2 if discont is None else discont), 0, least - step)
+    ahead = x[shapes.along(axis, slice(1, None))] + cumsum(change, axis)
+    return concatenate([astype(x[shapes.along(axis, slice(None, 1))], dtype), astype(ahead, dtype)], axis)
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     values, edges = together(x, bins)
     ups, downs = [reduction.reduce_all(found) for found in (edges[:-1] <= edges[1:], edges[:-1] >= edges[1:])]
     require(logic.logical_or(ups, downs), ValueError("bins must be monotonically increasing or decreasing"))
-    up = searchsorted(edges, values, "left" if right else "right")
+    side = "left" if right else "right"
+    up = searchsorted(edges, values, side)
     if isinstance(bins, (np.ndarray, list, tuple)) and not hasattr(type(bins), "__tensor__"):
         plain = np.asarray(bins) if all(not isinstance(b, Tensor) for b in bins) else None
         if plain is not None and (plain.size < 2 or plain[0] <= plain[-1]):
             return up
-    down = shapes.dim(edges, 0, int64) - searchsorted(edges[::-1], values, "right" if right else "left")
-    return logic.where(ups, up, down)
+    return logic.where(ups, up, shapes.dim(edges, 0, int64) - searchsorted(edges[::-1], values, side))
 
 
 # Covariance.
@@ -261,7 +266,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: An
     x = _observations(m, y, rowvar)
     ddof = (0 if bias else 1) if ddof is None else ddof
     deviation = x - mean(x, 1, keepdims=True)
-    count = astype(shapes.dim(x, 1, int64) - ddof, x.dtype.real_dtype)
+    count = astype(larger(shapes.dim(x, 1, int64) - ddof, 0), x.dtype.real_dtype)
     found = linalg.matmul(deviation, complex_numbers.conj(shapes.transpose(deviation))) / astype(count, x.dtype)
     return found[0, 0] if found.type.shape[0] == 1 else found
 
@@ -329,13 +334,12 @@ def _slopes(x: Tensor, space: Any, edge_order: int) -> Tensor:
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
-    values = moveaxis(averaged(y), axis, -1)
-    pairs = values[..., 1:] + values[..., :-1]
-    if x is None:
-        return sum(pairs * dx / 2.0, -1)
-    places = averaged(x)
-    places = places if places.ndim == 1 else moveaxis(places, axis, -1)
-    pairs, steps = together(pairs, places[..., 1:] - places[..., :-1])
+    sampled = elements if is_array(y) or is_array(x) else averaged
+    values = moveaxis(sampled(y), axis, -1)
+    pairs, steps = values[..., 1:] + values[..., :-1], dx
+    if x is not None:
+        places = sampled(x)
+        pairs, steps = together(pairs, diff(places if places.ndim == 1 else moveaxis(places, axis, -1)))
     return sum(steps * pairs / 2.0, -1)
 
 
@@ -347,7 +351,7 @@ _SHORT = 32
 
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
-    x, kernel = map(ravel, together(a, v))
+    x, kernel = [one_axis("an operand of np.convolve", part) if part.ndim else ravel(part) for part in together(a, v)]
     sizes = x.type.shape[0], kernel.type.shape[0]
     if None not in sizes and sizes[0] < sizes[1]:  # type: ignore[operator]
         x, kernel = kernel, x
@@ -355,14 +359,18 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     require(all_of(n > 0, m > 0), ValueError("convolve and correlate take arrays that are not empty"))
     if x.dtype.is_bool:
         return astype(convolve(astype(x, int64), astype(kernel, int64), mode), bool)
-    padded = concat_split.pad(x, [[m - 1, m - 1]])
     if type(m) is int and 0 < m <= _SHORT:
-        found = kernel[0] * padded[m - 1:]
-        for k in builtins.range(1, m):
-            found = found + kernel[k] * padded[m - 1 - k:n + 2 * (m - 1) - k]
+        padded, is_inside = [concat_split.pad(part, [[m - 1, m - 1]]) for part in (
+            x, creation.ones_like(x, x.dtype.real_dtype))]
+        found = creation.zeros([n + m - 1], x.dtype)
+        for k in builtins.range(m):
+            here = slice(m - 1 - k, n + 2 * (m - 1) - k)
+            found = found + logic.where(is_inside[here] > 0, kernel[k] * padded[here], 0)  # not 0 times infinity
     else:
-        places = creation.range(n + m - 1)[:, None] + creation.range(m)
-        found = dot(gather(padded, places), kernel[::-1])
+        places = creation.range(1 - m, n)[:, None] + creation.range(m)
+        is_inside = logic.logical_and(places >= 0, places < n)
+        rows = gather(x, logic.where(is_inside, places, 0))
+        found = sum(logic.where(is_inside, rows * kernel[::-1], 0), 1, x.dtype)
     if mode == "full":
         return found
     small, large = smaller(n, m), larger(n, m)
@@ -374,7 +382,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
-    x, kernel = together(a, v)
+    x, kernel = [one_axis("an operand of np.correlate", part) for part in together(a, v)]
     sizes = x.type.shape[0], kernel.type.shape[0]
     if None not in sizes and sizes[0] < sizes[1]:  # type: ignore[operator]
         return convolve(x[::-1], complex_numbers.conj(kernel), mode)[::-1]

@@ -45,6 +45,16 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "polyfit": (lambda x: np.polyfit(x, x, 1), (NONE,)),
     "average": (lambda x: np.average(x, weights=x * 0), (SOME,)), "cross": (lambda x: np.cross(x, x), (np.ones(4),)),
     "choose": (lambda x: np.choose(x, [1.0, 2.0]), (PLACES,)),
+    "bincount of floats": (lambda x: np.bincount(x), (SOME,)),
+    "bincount of rows": (lambda x: np.bincount(x), (np.array([[1]]),)),
+    "bincount of a number": (lambda x: np.bincount(x), (np.array(3),)),
+    "bincount, length": (lambda x: np.bincount(x, minlength=-1), (PLACES,)),
+    "bincount, complex": (lambda x: np.bincount(x, weights=[1j, 2]), (PLACES,)),
+    "convolve rows": (lambda x: np.convolve(x, x), (np.ones((2, 2)),)),
+    "convolve by rows": (lambda x: np.convolve([1.0], x), (np.ones((2, 2)),)),
+    "correlate by a number": (lambda x: np.correlate(x, 2.0), (SOME,)),
+    "nonzero": (lambda x: np.nonzero(x), (np.array(3),)), "where": (lambda x: np.where(x), (np.array(3),)),
+    "quantile of complex": (lambda x: np.quantile(x, 0.5), (SOME * 1j,)),
     **{f"norm {order}": (lambda x, order=order: np.linalg.norm(x, order), (NONE,))
        for order in (-np.inf, "fro", "nuc")},
     **{f"norm {order} of rows": (lambda x, order=order: np.linalg.norm(x[x[:, 0] > 5], order), (SQUARE,))
@@ -57,6 +67,13 @@ OF_ARRAYS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "==": (lambda x, y: x == y, (SOME, PLACES)), "!=": (lambda x, y: (x != y).any(), (SOME, PLACES)),
     "max of bools": (lambda x: x[:0].max(), (BOOLS,)),
     "percentile of bools": (lambda x: np.percentile(x, 50), (BOOLS,)),
+    "copyto": (lambda x, y: np.copyto(y, x), (SOME[:2], PLACES)), "copyto of a number": (lambda x: np.copyto(x, 2.5), (
+        PLACES,)), "copyto of a list": (lambda x: np.copyto(x, [1.5, 2]), (PLACES,)),
+    "copyto, safe": (lambda x, y: np.copyto(x, y, casting="safe"), (np.ones(2, np.int8), PLACES)),
+    "copyto of ints": (lambda x: np.copyto(x, 3), (BOOLS,)), "putmask": (lambda x, y: np.putmask(y, y > 0, x), (
+        SOME[:2], PLACES)), "full_like": (lambda x: np.full_like(x, 300), (np.ones(2, np.uint8),)),
+    "a number that does not fit": (lambda x: x + 300, (np.ones(2, np.uint8),)),
+    "unwrap": (lambda x: np.unwrap(x, period=4), (np.ones(2, np.uint8),)),
     "gradient of bools": (lambda x: np.gradient(x), (BOOLS,)), "round bools": (lambda x: np.round(x, 1), (BOOLS,)),
 }
 
