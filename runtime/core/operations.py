@@ -24,6 +24,7 @@ class Operations(Late):
     floordiv: Binary
     mod: Binary
     pow: Binary
+    positive: Unary
     negative: Unary
     abs: Unary
     round: Callable[..., Any]

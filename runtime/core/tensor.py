@@ -212,9 +212,7 @@ class Tensor(ArrayMethods):
     def __deepcopy__(self, memo: Any) -> Tensor:
         return self
 
-    def __pos__(self) -> Tensor:
-        return self
-
+    __pos__ = _unary("positive")
     __neg__ = _unary("negative")
     __abs__ = _unary("abs")
     __invert__ = _unary("invert")

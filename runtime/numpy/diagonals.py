@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import int8, int64
@@ -14,7 +15,8 @@ from runtime.ops import creation, diagonals, logic
 from runtime.ops import shape as shapes
 from runtime.ops.gather import gather
 
-__all__ = ["diag", "diagflat", "diagonal", "trace", "tri", "tril", "tril_indices", "triu", "triu_indices"]
+__all__ = ["diag", "diagflat", "diagonal", "trace", "tri", "tril", "tril_indices", "tril_indices_from", "triu",
+    "triu_indices", "triu_indices_from"]
 
 
 def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
@@ -82,3 +84,20 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Tensor, ...]:
 
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Tensor, ...]:
     return nonzero(logic.logical_not(_below(n, m, k - 1)))
+
+
+def tril_indices_from(arr: Any, k: Any = 0) -> tuple[Tensor, ...]:
+    rows, columns = _matrix_sizes(arr)
+    return tril_indices(rows, k, columns)
+
+
+def triu_indices_from(arr: Any, k: Any = 0) -> tuple[Tensor, ...]:
+    rows, columns = _matrix_sizes(arr)
+    return triu_indices(rows, k, columns)
+
+
+def _matrix_sizes(x: Any) -> list[Any]:
+    sizes = shapes.dims(convert_to_tensor(x))
+    if len(sizes) != 2:
+        raise located(ValueError(f"an array with two axes is needed here, not with {len(sizes)}"))
+    return sizes

@@ -29,6 +29,7 @@ from runtime.numpy.arrays import (
     together,
 )
 from runtime.numpy.reductions import averaged, doubles, is_array, is_bool_array
+from runtime.numpy.ufuncs import UFUNCS
 from runtime.ops import complex_numbers, concat_split, creation, linalg, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
 from runtime.ops.checks import all_of, message, require, same
@@ -37,10 +38,10 @@ from runtime.ops.indexing import from_end
 
 __all__ = [
     "allclose", "angle", "argpartition", "argsort", "argwhere", "around", "array_equal", "bincount", "clip",
-    "compress", "cross", "diff", "dot", "einsum", "flatnonzero", "imag", "inner", "interp", "isclose", "iscomplexobj",
-    "isrealobj", "kron", "lexsort", "nan_to_num", "nonzero", "outer", "partition", "real", "round", "searchsorted",
-    "sinc", "sort",
-    "take", "take_along_axis", "tensordot", "vdot", "vecdot", "where",
+    "compress", "cross", "diff", "dot", "einsum", "fix", "flatnonzero", "imag", "inner", "interp", "isclose",
+    "iscomplex", "iscomplexobj", "isneginf", "isposinf", "isreal", "isrealobj", "kron", "lexsort", "nan_to_num",
+    "nonzero", "outer", "partition", "real", "round", "searchsorted", "sinc", "sort", "take", "take_along_axis",
+    "tensordot", "vdot", "vecdot", "where",
 ]
 
 _OF_NUMPY = np.generic, np.ndarray
@@ -56,7 +57,13 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
         x, y = (np.asarray(value) if isinstance(value, (list, tuple)) else value for value in (x, y))
         dtype = np.result_type(x, y)
         x, y = np.asarray(x, dtype), np.asarray(y, dtype)
-    return logic.where(astype(condition, bool), x, y)
+    return logic.where(astype(condition, bool), _wrapped(x, y), _wrapped(y, x))
+
+
+def _wrapped(x: Any, other: Any) -> Any:
+    """An int of Python's beside ints of an array, in whose dtype NumPy's `where` lets it wrap; any other `x` itself."""
+    is_beside_ints = type(x) is int and is_array(other) and not other.type.weak and other.dtype.is_integer
+    return np.array(x).astype(other.dtype.np) if is_beside_ints and -2**63 <= x < 2**63 else x
 
 
 def nonzero(a: Any) -> tuple[Tensor, ...]:
@@ -81,6 +88,9 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
 def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Tensor:
     low, high = a_min if min is None else min, a_max if max is None else max
     x = convert_to_tensor(a)
+    if x.dtype.is_integer:  # a bound that excludes nothing need not fit the dtype
+        low = None if type(low) is int and low <= x.dtype.limits[0] else low
+        high = None if type(high) is int and high >= x.dtype.limits[1] else high
     x = x if low is None else math.maximum(x, low)
     return x if high is None else math.minimum(x, high)
 
@@ -181,6 +191,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     if prepend is not None or append is not None:
         x = concatenate([part for part in (_edge(prepend, x, axis), x, _edge(append, x, axis)) if part is not None],
                         axis)
+    if not x.ndim:
+        raise located(ValueError("np.diff takes arrays with axes, not a scalar"))
     for _ in builtins.range(n):
         axis %= x.ndim
         ahead, behind = x[shapes.along(axis, slice(1, None))], x[shapes.along(axis, slice(None, -1))]
@@ -211,16 +223,20 @@ def interp(x: Any, xp: Any, fp: Any) -> Tensor:
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     x, y = floats(a, b)
-    near = logic.logical_and(math.abs(x - y) <= atol + rtol * math.abs(y), math.is_finite(y))
+    near = logic.logical_and(math.abs(x - y) <= atol + rtol * math.abs(y), UFUNCS["isfinite"](y))
     found = logic.logical_or(near, logic.equal(x, y))
-    return logic.logical_or(found, logic.logical_and(math.is_nan(x), math.is_nan(y))) if equal_nan else found
+    return logic.logical_or(found, _both_nan(x, y)) if equal_nan else found
+
+
+def _both_nan(x: Tensor, y: Tensor) -> Tensor:
+    return logic.logical_and(UFUNCS["isnan"](x), UFUNCS["isnan"](y))
 
 
 def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     return reduction.reduce_all(isclose(a, b, rtol, atol, equal_nan))
 
 
-def array_equal(a1: Any, a2: Any) -> Tensor:
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Tensor:
     x, y = together(*[a if holds_tensor([a]) else np.asarray(a) for a in map(read, (a1, a2))])
     if x.ndim != y.ndim:
         return convert_to_tensor(False)
@@ -228,10 +244,11 @@ def array_equal(a1: Any, a2: Any) -> Tensor:
     is_alike = all_of(*[same(m, n) for m, n in sizes])
     if is_alike is False:
         return convert_to_tensor(False)
-    if is_alike is True:
-        return reduction.reduce_all(x == y)
-    (x, y), count = map(ravel, (x, y)), shapes.product([math.minimum(m, n) for m, n in sizes])
-    return logic.logical_and(is_alike, reduction.reduce_all(x[:count] == y[:count]))
+    if is_alike is not True:
+        count = shapes.product([math.minimum(m, n) for m, n in sizes])
+        x, y = ravel(x)[:count], ravel(y)[:count]
+    found = logic.logical_or(x == y, _both_nan(x, y)) if equal_nan else x == y
+    return logic.logical_and(is_alike, reduction.reduce_all(found))
 
 
 def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
@@ -283,7 +300,8 @@ def dot(a: Any, b: Any) -> Tensor:
 
 def vdot(a: Any, b: Any) -> Tensor:
     x, y = map(ravel, together(a, b))
-    return reduction.reduce_sum(complex_numbers.conj(x) * y)
+    found = complex_numbers.conj(x) * y
+    return reduction.reduce_any(found) if found.dtype.is_bool else reduction.reduce_sum(found)
 
 
 def inner(a: Any, b: Any) -> Tensor:
@@ -334,6 +352,35 @@ def real(val: Any) -> Tensor:
 
 def imag(val: Any) -> Tensor:
     return complex_numbers.imag(val)
+
+
+def iscomplex(x: Any) -> Tensor:
+    """Whether the imaginary part is not 0."""
+    return astype(imag(x), bool)
+
+
+def isreal(x: Any) -> Tensor:
+    return logic.logical_not(iscomplex(x))
+
+
+def isposinf(x: Any) -> Tensor:
+    return _is_infinity(np.inf, x)
+
+
+def isneginf(x: Any) -> Tensor:
+    return _is_infinity(-np.inf, x)
+
+
+def _is_infinity(infinity: float, x: Any) -> Tensor:
+    values = inexact(x)
+    if values.dtype.is_complex:
+        raise located(TypeError("np.isposinf and np.isneginf take real numbers: give them x.real or x.imag"))
+    return logic.equal(values, infinity)
+
+
+def fix(x: Any) -> Tensor:
+    found: Tensor = UFUNCS["trunc"](x)
+    return found
 
 
 def angle(z: Any, deg: bool = False) -> Tensor:

@@ -72,6 +72,11 @@ def with_ints(x: Any) -> Tensor:
     return astype(found, np.promote_types(found.dtype.np, np.int64)) if is_array(x) else found
 
 
+def _axis(x: Any, axis: Axis) -> Axis:
+    """The axis of a reduction: a scalar is reduced along 0 and -1, too."""
+    return None if type(axis) is int and axis in (0, -1) and not convert_to_tensor(x).ndim else axis
+
+
 def _where(x: Tensor, where: Any, instead: Any) -> Tensor:
     """The elements where `where` is true, or true for all; elsewhere what changes no result."""
     return x if where is None or where is True else logic.where(where, x, astype(instead, x.dtype))
@@ -81,13 +86,13 @@ def _where(x: Tensor, where: Any, instead: Any) -> Tensor:
 
 def sum(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None
         ) -> Tensor:
-    found = reduction.reduce_sum(_where(summable(a, dtype), where, 0), axis, keepdims)
+    found = reduction.reduce_sum(_where(summable(a, dtype), where, 0), _axis(a, axis), keepdims)
     return found if initial is None else found + astype(initial, found.dtype)
 
 
 def prod(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None
          ) -> Tensor:
-    found = reduction.reduce_prod(_where(summable(a, dtype), where, 1), axis, keepdims)
+    found = reduction.reduce_prod(_where(summable(a, dtype), where, 1), _axis(a, axis), keepdims)
     return found if initial is None else found * astype(initial, found.dtype)
 
 
@@ -101,7 +106,7 @@ def min(a: Any, axis: Axis = None, keepdims: bool = False, initial: Any = None, 
 
 def _extreme(reduce: Callable[..., Tensor], function: Callable[..., Tensor], a: Any, axis: Axis, keepdims: bool,
              initial: Any, where: Any) -> Tensor:
-    x = convert_to_tensor(a)
+    x, axis = convert_to_tensor(a), _axis(a, axis)
     if x.dtype.is_bool:
         found = _extreme(reduce, function, astype(x, int8), axis, keepdims, initial, where)
         return astype(found, bool)
@@ -179,11 +184,11 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
 
 
 def any(a: Any, axis: Axis = None, keepdims: bool = False, where: Any = None) -> Tensor:
-    return reduction.reduce_any(_where(astype(a, bool), where, False), axis, keepdims)
+    return reduction.reduce_any(_where(astype(a, bool), where, False), _axis(a, axis), keepdims)
 
 
 def all(a: Any, axis: Axis = None, keepdims: bool = False, where: Any = None) -> Tensor:
-    return reduction.reduce_all(_where(astype(a, bool), where, True), axis, keepdims)
+    return reduction.reduce_all(_where(astype(a, bool), where, True), _axis(a, axis), keepdims)
 
 
 def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -204,7 +209,7 @@ def argmin(a: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
 
 def _arg(find: Callable[..., Tensor], a: Any, axis: int | None, keepdims: bool) -> Tensor:
     x = convert_to_tensor(a)
-    x = astype(x, int8) if x.dtype.is_bool else x
+    x, axis = astype(x, int8) if x.dtype.is_bool else x, _axis(x, axis)
     found = find(ravel(x), 0) if axis is None else find(x, axis)
     return found if not keepdims else shapes.expand_dims(found, axis) if axis is not None else shapes.reshape(
         found, [1] * x.ndim)
@@ -221,7 +226,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 
 def _cumulative(function: Callable[..., Tensor], x: Tensor, axis: int | None) -> Tensor:
-    return function(ravel(x), 0) if axis is None else function(x, axis)
+    return function(ravel(x), 0) if _axis(x, axis) is None else function(x, axis)
 
 
 def cumulative_sum(x: Any, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
@@ -335,6 +340,8 @@ def _extreme_number(name: str, reduce: Callable[..., Tensor], instead: float, a:
                     ) -> Tensor:
     """The extreme of the elements that are numbers, or NaN where none is."""
     x = convert_to_tensor(a)
+    if x.dtype.is_bool:
+        return astype(_extreme_number(name, reduce, instead, astype(x, int8), axis, keepdims), bool)
     _refuse_empty(name, x, axis)
     found = reduce(_without_nan(x, instead), axis, keepdims)
     if x.dtype.level < 2:

@@ -14,6 +14,7 @@ from runtime.numpy.reductions import cumsum
 from runtime.ops import creation, logic, reduction, sorting
 from runtime.ops import shape as shapes
 from runtime.ops.gather import boolean_mask, gather, scatter
+from runtime.ops.static_arguments import axis_of
 
 __all__ = [
     "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",
@@ -36,7 +37,7 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
     x = convert_to_tensor(ar)
     if axis is None and not (return_index or return_inverse):
         return _sorted_groups(sort(x, None), equal_nan, return_counts)
-    rows = ravel(x) if axis is None else moveaxis(x, axis, 0)
+    rows = ravel(x) if axis is None else moveaxis(x, axis_of("np.unique", axis, x.ndim), 0)
     groups = _groups(rows, equal_nan)
     found = gather(rows, groups.first)
     inverse = shapes.reshape(groups.inverse, shapes.shape(x)) if axis is None else groups.inverse
@@ -68,12 +69,13 @@ def _are_new(table: Tensor, equal_nan: bool) -> Tensor:
     if equal_nan and table.dtype.level >= 2:
         differ = logic.logical_and(differ, logic.logical_not(logic.logical_and(
             logic.not_equal(after, after), logic.not_equal(before, before))))
-    return concatenate([creation.ones_like(table[:1, 0], bool), reduction.reduce_any(differ, 1)])
+    first = creation.ones_like(reduction.reduce_any(logic.equal(table[:1], table[:1]), 1), bool)
+    return concatenate([first, reduction.reduce_any(differ, 1)])
 
 
 def _groups(rows: Tensor, equal_nan: bool) -> _Groups:
     size = shapes.dim(rows, 0, int64)
-    table = shapes.reshape(rows, [size, -1]) if rows.ndim != 1 else rows[:, None]
+    table = shapes.reshape(rows, [size, shapes.product(shapes.dims(rows)[1:])]) if rows.ndim != 1 else rows[:, None]
     order = astype(creation.range(size), int64)
     for column in reversed(range(_columns(table))):
         order = gather(order, astype(sorting.argsort(gather(table[:, column], order)), int64))

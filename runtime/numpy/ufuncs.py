@@ -61,9 +61,13 @@ def _whole(function: Function) -> Function:
 
 
 def _truth(function: Function, of_ints: bool) -> Function:
-    """A predicate of floats, which has one constant answer for all ints."""
+    """A predicate of floats, which has one constant answer for all ints. If that is true, it holds for a complex number
+    if it does for both parts, else for either."""
     def asked(x: Any) -> Any:
         x = convert_to_tensor(x)
+        if x.dtype.is_complex:
+            parts = function(complex_numbers.real(x)), function(complex_numbers.imag(x))
+            return logic.logical_and(*parts) if of_ints else logic.logical_or(*parts)
         return function(x) if x.dtype.level >= 2 else logic.equal(x, x) if of_ints else logic.not_equal(x, x)
 
     return asked

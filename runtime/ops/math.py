@@ -491,6 +491,13 @@ def _power(x: Any, y: Any) -> Tensor:
     return pow(arrays[0], arrays[1])
 
 
+def _positive(x: Any) -> Any:
+    """`+x`: a tensor itself, and of an array a copy."""
+    if stands_for_array(x) and x.dtype.is_bool:
+        raise located(DTypeError("`+` does not take an array of bools, as in NumPy", remedy="Use x.astype(int)."))
+    return convert_to_tensor(x)
+
+
 def _absolute(x: Any) -> Any:
     """`abs(x)`; bools of arrays are their own absolute values, as in NumPy."""
     return convert_to_tensor(x) if stands_for_array(x) and x.dtype.is_bool else abs(x)
@@ -587,6 +594,6 @@ def _number(x: Any, other: Any) -> Any:
 
 OPERATIONS.define(
     add=add, subtract=subtract, multiply=multiply, truediv=_dividing(truediv), floordiv=_dividing(floordiv),
-    mod=_dividing(mod), pow=_power, negative=negative, abs=_absolute, round=round,
+    mod=_dividing(mod), pow=_power, negative=negative, positive=_positive, abs=_absolute, round=round,
     with_numbers=_with_numbers,
 )

@@ -14,6 +14,27 @@ INTS, WRAPPING = np.array([-3, 1, 0, 2, -1]), np.array([200, 200, 3, 4], np.uint
 BOOLS, FEW = np.array([True, False, True, True]), np.array([1.0, INF, 0.0, 2.0, 3.0])
 Program = tuple[Callable[..., Any], Any]
 
+
+def repeated(x: Any) -> Any:
+    y, z = x.copy(), x.copy()
+    np.putmask(y, x > 0, [7, 8])
+    np.putmask(z, x > 2, 2.5)
+    return y, z
+
+
+def copied(x: Any) -> Any:
+    y, z = np.zeros(5), np.zeros(5, np.int8)
+    np.copyto(y, x)
+    np.copyto(z, x * 100, "unsafe", where=x != 1)
+    return y, z
+
+
+def plus(x: Any) -> Any:
+    y = +x
+    y[0] = 9
+    return x, y
+
+
 SPECIAL_VALUES: dict[str, Program] = {
     "signbit": (lambda x: (np.signbit(x), np.signbit(x.astype(np.float16))), SPECIAL),
     "heaviside": (lambda x: (np.heaviside(x, 1.0), np.heaviside(x, x[::-1]), np.heaviside(2, x)), SPECIAL),
@@ -44,16 +65,38 @@ SMALL_DTYPES: dict[str, Program] = {
                         np.full_like(x, NAN), np.full_like(x, 300, dtype=float)), WRAPPING),
     "bincount": (lambda x: (np.bincount(x), np.bincount(x > 9, minlength=4), np.bincount(x, x)), WRAPPING),
 }
+OTHERS: dict[str, Program] = {
+    "fix": (lambda x: (np.fix(x * 0.5), np.fix(x.astype(np.float32)), np.isposinf(x), np.isneginf(x)), SPECIAL),
+    "infinite ints": (lambda x: (np.isposinf(x), np.isneginf(x > 0), np.iscomplex(x), np.isreal(x > 0)), INTS),
+    "complex": (lambda x: (np.iscomplex(x), np.isreal(x), np.isnan(x), np.isinf(x), np.isfinite(x), np.isclose(x, x),
+                           np.isclose(x, x, equal_nan=True)), np.array([1j, 2.0, NAN * 1j, INF, complex(1, INF)])),
+    "indices_from": (lambda x: (*np.tril_indices_from(x, -1), *np.triu_indices_from(x[:, :2], k=1)), np.ones((3, 4))),
+    "array_equal": (lambda x: [np.array_equal(x, y, equal_nan=is_nan) for is_nan in (False, True)
+                               for y in (x, x + 1, x[:2], x[x > 0])], SPECIAL),
+    "array_equal of ints": (lambda x: (np.array_equal(x, x, equal_nan=True), np.array_equal(x, x > 0, equal_nan=True)),
+                            BOOLS),
+    "extremes of bools": (lambda x: (np.nanmax(x), np.nanmin(x[None], axis=0), max(x), min(x[:1]), min(x), x.max(),
+                                     max(x[0], x[1]), np.fmax(x, x[::-1]), abs(x), np.vdot(x, x[::-1])), BOOLS),
+    "scalars along an axis": (lambda x: (np.sum(x[0], axis=0), x[1].max(axis=-1), np.prod(x[2], axis=0, keepdims=True),
+                                         np.all(x[0], axis=0), np.cumsum(x[3], axis=0), np.argmax(x[0], axis=0),
+                                         np.add.reduce(x[1]), np.minimum.reduce(x[1], axis=0)), WRAPPING),
+    "where": (lambda x: (np.where(x > 9, x, 300), np.where(x > 9, -1, x), np.where(x > 9, x, 3),
+                         np.where(x > 9, [1, 2, 3, 400], x), np.where(x > 9, 0.5, x)), WRAPPING),
+    "clip": (lambda x: (np.clip(x, -1, 100), x.clip(5, 300), np.clip(x, -1, 256), np.clip(x, 5, None)), WRAPPING),
+    "unique": (lambda x: (*np.unique(x[:0], True, True, True, axis=0), np.unique(x[:, :0], axis=0),
+                          np.unique(x[:0], axis=1), np.unique(x, axis=-1)), np.array([[1, 1, 2], [3, 3, 4]])),
+    "putmask": (repeated, np.arange(5)), "copyto": (copied, INTS), "+": (plus, SPECIAL[:2]),
+}
 
 
 @pytest.mark.parametrize("executor", ["native", "numpy"])
-@pytest.mark.parametrize("case", [*SPECIAL_VALUES, *SMALL_DTYPES])
+@pytest.mark.parametrize("case", [*SPECIAL_VALUES, *SMALL_DTYPES, *OTHERS])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_as_in_numpy(case: str, executor: str) -> None:
     if case.startswith("trapezoid") and not hasattr(np, "trapezoid"):
         pytest.skip("np.trapezoid is of NumPy 2")
-    program, x = (SPECIAL_VALUES | SMALL_DTYPES)[case]
+    program, x = (SPECIAL_VALUES | SMALL_DTYPES | OTHERS)[case]
     wanted, found = program(x), on(executor, program)(x)
     for want, got in zip(*[y if isinstance(y, (tuple, list)) else (y,) for y in (wanted, found)], strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12)
-        assert np.asarray(got).dtype == want.dtype
+        assert np.asarray(got).dtype == np.asarray(want).dtype

@@ -54,6 +54,8 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "convolve by rows": (lambda x: np.convolve([1.0], x), (np.ones((2, 2)),)),
     "correlate by a number": (lambda x: np.correlate(x, 2.0), (SOME,)),
     "nonzero": (lambda x: np.nonzero(x), (np.array(3),)), "where": (lambda x: np.where(x), (np.array(3),)),
+    "diff": (lambda x: np.diff(x), (np.array(3),)), "unique": (lambda x: np.unique(x, axis=2), (np.ones((2, 2)),)),
+    "indices_from": (lambda x: np.triu_indices_from(x), (SOME,)), "isposinf": (lambda x: np.isposinf(x), (SOME * 1j,)),
     "quantile of complex": (lambda x: np.quantile(x, 0.5), (SOME * 1j,)),
     **{f"norm {order}": (lambda x, order=order: np.linalg.norm(x, order), (NONE,))
        for order in (-np.inf, "fro", "nuc")},
@@ -74,6 +76,7 @@ OF_ARRAYS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         SOME[:2], PLACES)), "full_like": (lambda x: np.full_like(x, 300), (np.ones(2, np.uint8),)),
     "a number that does not fit": (lambda x: x + 300, (np.ones(2, np.uint8),)),
     "unwrap": (lambda x: np.unwrap(x, period=4), (np.ones(2, np.uint8),)),
+    "+": (lambda x: +x, (BOOLS,)), "bool": (lambda x: bool(x), (SOME,)),
     "gradient of bools": (lambda x: np.gradient(x), (BOOLS,)), "round bools": (lambda x: np.round(x, 1), (BOOLS,)),
 }
 
@@ -118,6 +121,15 @@ def test_tensors_keep_what_tf_says() -> None:
     for f in (lambda x, y: x == y, rt.function(lambda x, y: x == y)):
         assert not f(x, y)
     assert float(rt.reduce_max(rt.ones([0]))) == float(rt.function(rt.reduce_max)(rt.ones([0]))) == -np.inf
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.4.0", reason="an older NumPy takes one element")
+@pytest.mark.parametrize("kind", [float, int, complex])
+def test_an_array_is_no_number(kind: type) -> None:
+    for x in (SOME[:1], SOME[None, :1]):
+        with pytest.raises(TypeError, match=r"(?s)test_refused_arguments.py.*take an element of it, as a\[0\]"):
+            rt.function(lambda a: kind(a))(x)
+        assert rt.function(lambda a: kind(a.item()))(x) == 1
 
 
 def test_text() -> None:

@@ -12,12 +12,12 @@ from autograph.backend import LISTS, has_staged_items, is_container, is_users_cl
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import generated_code
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
-from runtime.ops.logic import bitwise_and, bitwise_or
+from runtime.ops.logic import bitwise_and, bitwise_or, where
 from runtime.staging.containers.counter_functions import COUNTER_OPERATORS, are_staged_counters
 from runtime.staging.containers.heapq_bisect import compare_items
 from runtime.staging.values.deque import DequeMethods
 from runtime.staging.values.dict_presence import have_other_keys
-from runtime.staging.values.iterables import view_of
+from runtime.staging.values.iterables import StagedRange, view_of
 from runtime.staging.values.list import StagedSequence
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, same_or_none
 from runtime.staging.values.references import Reference, is_hashable_reference, selected
@@ -59,6 +59,8 @@ def _compare_parts(name: str, left: Any, right: Any) -> Any:
     """`compare`, for values of known classes."""
     if isinstance(left, StagedTuple) or isinstance(right, StagedTuple):
         return _compare_tuples(name, left, right)
+    if name in ("eq", "ne") and all(isinstance(x, (range, StagedRange)) for x in (left, right)):
+        return _compare_parts(name, _items_of_range(left), _items_of_range(right))
     left, right = view_of(left), view_of(right)
     if _are_staged_lists(left, right):
         kinds = [deque if isinstance(one, (deque, DequeMethods)) else list for one in (left, right)]
@@ -246,6 +248,13 @@ def _is_compared_by_identity(x: Any) -> bool:
     """Whether a value is an object of the user's whose class does not define `==`."""
     cls: Any = type(x)
     return cls.__eq__ is object.__eq__ and is_container(x)
+
+
+def _items_of_range(x: Any) -> tuple[Any, ...]:
+    """What tells a range's items: how many there are, and of several the first and the step."""
+    length = len(x) if isinstance(x, range) else x.length
+    return (length, *[where(length > least, part, 0) if isinstance(length, Tensor) else part if length > least else 0
+                      for least, part in ((0, x.start), (1, x.step))])
 
 
 def _are_staged_lists(x: Any, y: Any) -> bool:

@@ -22,7 +22,7 @@ from runtime.ops.gather import gather
 from runtime.ops.lists import list_new
 from runtime.ops.logic import equal, not_equal, where
 from runtime.ops.math import cast
-from runtime.ops.reduction import argmax, argmin, reduce_any, reduce_max, reduce_min
+from runtime.ops.reduction import argmax, argmin, reduce_all, reduce_any, reduce_max, reduce_min
 from runtime.ops.shape import dim
 from runtime.ops.sorting import COMPARED_ORDER, argsort
 from runtime.ops.strings import as_bytes, rank_texts
@@ -400,6 +400,8 @@ class _Extreme(NamedTuple):
     def first_of(self, x: Tensor) -> Any:
         """The extreme item of a vector that is not empty. Python takes the first of equal ones, such as 0.0 and -0.0,
         and keeps a nan only if it is the first item, since nothing compares with it."""
+        if x.dtype.is_bool:
+            return (reduce_any if self.name == "max" else reduce_all)(x)
         found = self.reduction(x)
         if not x.dtype.is_floating:
             return found

@@ -93,12 +93,21 @@ def _operand(x: Any) -> Any:
     return convert_to_tensor(x) if stages(x) else x
 
 
+_ONE_ELEMENT_CONVERTS: Final = np.lib.NumpyVersion(np.__version__) < "2.4.0"
+"""Whether `float` and the like take arrays with axes and one element, which NumPy refuses since then."""
+
+
 def _scalar(x: Any, what: str) -> Tensor:
     if isinstance(x, Staged):
         getattr(builtins, what)([])  # raises the TypeError about its argument
     tensor = convert_to_tensor(x)
-    if tensor.type.size == 1 and tensor.ndim:
+    if tensor.type.size == 1 and tensor.ndim and (what == "bool" or _ONE_ELEMENT_CONVERTS or not is_array(x)):
         tensor = tensor[(0,) * tensor.ndim]
+    if tensor.ndim and is_array(x):
+        _fail(ValueError("the truth of an array with several elements is ambiguous: use a.any() or a.all()")
+              if what == "bool" else
+              TypeError(f"only an array without axes converts to {what}, and this one is {tensor.type}: take an element"
+                        " of it, as a[0], or the only one, a.item()"))
     if tensor.ndim:
         _fail(TypeError(f"only a tensor with one element converts to {what}; this one is {tensor.type}"))
     return tensor

@@ -38,6 +38,19 @@ def test_nan_decides(order: Callable[[Any, Any], Any]) -> None:
         assert bool(f(rt.constant(x), rt.constant(y))) == order((x, 1), (y, 2))
 
 
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+def test_ranges_are_equal_if_their_items_are(executor: str) -> None:
+    def f(x: Any, y: Any) -> Any:
+        pairs = [(range(x), range(x)), (range(x), range(0, 3)), (range(0, x, 2), range(0, 4, y)), (range(x), range(y)),
+                 (range(x, 0), range(0)), (range(1, x, -1), range(5, 5)), (range(2, 2 + x, 5), range(2, 3)),
+                 (range(x), [0])]
+        return [one == other for one, other in pairs] + [one != other for one, other in pairs]
+
+    staged = rt.function(f, executor=executor)
+    for numbers in itertools.product((0, 1, 3), (1, 2, 3)):
+        assert [bool(x) for x in staged(*map(rt.constant, numbers))] == f(*numbers)
+
+
 def test_what_the_first_parts_decide_is_not_compared() -> None:
     f = rt.function(lambda x, y: (1, x) < (2, y))
     assert f(rt.constant(1), rt.constant(2.0))  # int32 and float32 do not mix
