@@ -166,7 +166,10 @@ def _frexp(x: Any) -> tuple[Any, Any]:
 
 
 def _ldexp(x: Any, exponent: Any) -> Any:
-    x = inexact(x)
+    x, exponent = inexact(x), convert_to_tensor(exponent)
+    if exponent.dtype.level > 1:
+        raise located(DTypeError(f"np.ldexp takes exponents that are ints, not {exponent.dtype.name}",
+                                 remedy="Cast them, n.astype(int), or write x * 2.0 ** n."))
     power = math.maximum(math.minimum(astype(exponent, int64), _MOST), -_MOST)
     return logic.where(_is_plain(x), _scaled(x, astype(power, x.dtype)), x)
 
