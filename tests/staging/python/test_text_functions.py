@@ -125,7 +125,7 @@ def fn_of(fn):
 @pytest.mark.parametrize("fn", [
     lambda n: int(f"{n}z"), lambda n: float(f"{n}z"), lambda n: f"{n}".index("7"), lambda n: f"{n}".rindex("7"),
     lambda n: "a".split(f"{n}"[:0]), lambda n: f"{n}".rjust(5, f"{n}{n}"), lambda n: int(f"{n}", 40),
-    lambda n: f"{n}".partition(f"{n}"[1:])], ids=str)
+    lambda n: f"{n}".partition(f"{n}"[1:])])
 def test_errors_for_some_text_are_raised_when_the_graph_runs(fn: Any, executor: str) -> None:
     def handled(n):
         try:
@@ -144,7 +144,7 @@ def test_errors_for_some_text_are_raised_when_the_graph_runs(fn: Any, executor: 
 
 @pytest.mark.parametrize("fn", [
     lambda n: f"{n}".rjust(), lambda n: f"{n}".split(3), lambda n: f"{n}".startswith(3), lambda n: f"{n}".zfill("a"),
-    lambda n: f"{n}".split(size=3), lambda n: f"{f'{n}':d}"], ids=str)
+    lambda n: f"{n}".split(size=3), lambda n: f"{f'{n}':d}"])
 def test_wrong_arguments_are_errors_where_they_are(fn: Any) -> None:
     with pytest.raises((TypeError, ValueError)) as expected:
         fn(3)
