@@ -18,6 +18,7 @@ import pytest
 
 import autograph as ag
 import runtime as rt
+import runtime.staging.backend  # which stages what `traced` traces by hand
 from autograph.core.backend import Checkpoint
 from autograph.core.unwinding import Restage
 from autograph.state.statement_state import staged
