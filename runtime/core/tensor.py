@@ -138,6 +138,8 @@ _equal, _not_equal = _numeric("equal"), _numeric("not_equal")
 
 
 def _unless_shapes_differ(compare: Callable[[Tensor, Any], Any], x: Tensor, y: object, otherwise: bool) -> Any:
+    if x.type.weak and not x.ndim and (type(y) in (list, tuple) or hasattr(type(y), "as_list")):
+        return otherwise  # it is a number of Python's
     try:
         return compare(x, y)
     except ShapeError:

@@ -285,8 +285,7 @@ class PriorState:
             raise
 
     def _need_numbers(self) -> None:
-        """NeedsAttributes for the numbers that the trace has read and that are not arguments, if there are only a
-        few."""
+        """NeedsAttributes for the numbers that the trace has read, if these are no arguments, and only a few."""
         places = [place for place, x in self.constants(self.call.attributes) if type(x) in _NUMBERS
                   and can_be_staged(x) and can_be_state(*place[1:], self.existed)]
         if 0 < len(places) <= _MOST_NUMBERS and self.call.finds_attributes:

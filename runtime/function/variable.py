@@ -60,8 +60,7 @@ class LateVariableError(ValueError):
 def _late() -> LateVariableError:
     """The error for a variable that is made in a trace other than the first: here, or in the body of a statement,
     which every trace enters with the state from before it."""
-    statement = staged_statement()
-    if statement is None:
+    if (statement := staged_statement()) is None:
         return LateVariableError(_SINGLETON)
     kind, place = statement
     error = LateVariableError(

@@ -12,7 +12,7 @@ from runtime.core.formatting import formatted, repr_of, str_of
 from runtime.core.positions import staging_error
 from runtime.core.text import ITEM, REPR, STR
 
-__all__ = ["BY_METHOD", "SPECIAL", "with_format"]
+__all__ = ["BY_METHOD", "OF_TEXT", "SPECIAL", "with_format"]
 
 
 def with_format(x: Any, spec: str) -> Any:
@@ -90,4 +90,5 @@ BY_METHOD: Final[Mapping[str, Callable[..., Any]]] = {
     "__getitem__": operators.item, "__setitem__": _put_item, "__delitem__": operators.delitem,
 }
 """All but those whose results Python checks: of the truth and the text of an object."""
-SPECIAL: Final = BY_METHOD.keys() | {"__bool__", "__call__", "__format__", "__repr__", "__str__"}
+OF_TEXT: Final = ("__str__", "__repr__", "__format__")
+SPECIAL: Final = BY_METHOD.keys() | {"__bool__", "__call__", *OF_TEXT}

@@ -39,7 +39,7 @@ from runtime.numpy.array_objects import StagedArray
 from runtime.ops.logic import equal, less, where
 from runtime.staging.values.enum_members import NumberMember, is_member, number_methods, numbers_of
 from runtime.staging.values.iterables import flags, indexable
-from runtime.staging.values.method_operators import BY_METHOD, SPECIAL, with_format
+from runtime.staging.values.method_operators import BY_METHOD, OF_TEXT, SPECIAL, with_format
 from runtime.staging.values.optional import Maybe, Presence, attach
 from runtime.staging.values.references import Reference
 from runtime.staging.values.strings import text_at
@@ -79,7 +79,6 @@ _MISSING: Final = object()
 _FUNCTIONS: Final = (FunctionType, BuiltinFunctionType, MethodType)
 _NAMES: Final = frozenset({"__name__", "__qualname__"})
 _NUMBERS: Final = (int, float, complex, Tensor)
-_OF_TEXT: Final = ("__str__", "__repr__", "__format__")
 
 
 def is_number(x: Any) -> bool:
@@ -160,9 +159,8 @@ def _choose_object(values: Sequence[Any], at: Any) -> Any:
         return choose(objects, choose([_place(value, numbers) for value in values], at))
     if isinstance(first := values[0], Reference) and all(
             isinstance(value, Reference) and value.__arena__ is first.__arena__ for value in values):
-        place = choose([value.__place__ for value in values], at)
-        return first.__rebuild__([place]) if len({*map(type, values)}) > 1 else first.__arena__.reference(
-            type(first), place)
+        place, arena = choose([value.__place__ for value in values], at), first.__arena__
+        return first.__rebuild__([place]) if len({*map(type, values)}) > 1 else arena.reference(type(first), place)
     found = OPERATIONS.choose_container(values, at)
     found = SELECTION.of_items(values, at, True) if found is None else found
     if found is None:
@@ -551,12 +549,9 @@ def _special(name: str) -> Callable[..., Any]:
 
 def _special_of_each(name: str) -> Callable[..., Any]:
     """As `_special`, for objects of different classes, not all of which need to have the method."""
-    def special(self: Select, *args: Any) -> Any:
-        found = use(self, BY_METHOD[name], *args)
-        return iter(found) if name in ("__iter__", "__reversed__") else found
-
-    special.__name__ = name
-    return special
+    if name in ("__iter__", "__reversed__"):
+        return lambda self: iter(use(self, BY_METHOD[name]))
+    return lambda self, *args: use(self, BY_METHOD[name], *args)
 
 
 def _class_for(values: Sequence[Any]) -> type[Select]:
@@ -571,7 +566,7 @@ def class_of_selects(kinds: tuple[Any, ...], is_callable: bool) -> type[Select]:
     special = {name for name in SPECIAL if any(_found(each, name) is not _found(object, name) for each in kinds)}
     if kind is object:
         namespace |= _methods_of_each(special)
-        if all(any(_found(each, name) is not _found(object, name) for name in _OF_TEXT) for each in kinds):
+        if all(any(_found(each, name) is not _found(object, name) for name in OF_TEXT) for each in kinds):
             namespace["__text__"] = lambda self, spec: use(self, with_format, spec)
     else:
         namespace |= {name: _special(name) for name in special}

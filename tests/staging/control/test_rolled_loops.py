@@ -357,7 +357,7 @@ def test_python_errors_that_the_index_causes_are_not_the_program_s() -> None:
 
     def f(x: Any) -> Any:
         for i in range(100):
-            x = x * 0.5 + len("ab" * i) + int(str(i)) + table[i] + "abc".find(chr(97 + i % 3))
+            x = x * 0.5 + len("ab" * i) + len(str(i).encode()) + table[i] + "abc".find(chr(97 + i % 3))
         return x
 
     check(f, ONE, rolled=False)
@@ -367,7 +367,7 @@ def test_an_error_that_the_index_causes_in_a_branch_is_not_the_program_s() -> No
     def f(x: Any) -> Any:
         for i in range(100):
             if x > 3:
-                x = x - int(bin(i), 2) * 0.125
+                x = x - len(str(i).encode()) * 0.125
             else:
                 x = x + 5
         return x
