@@ -66,7 +66,7 @@ from runtime.staging.values.iterables import (
 from runtime.staging.values.lattice import Custom, describe, text, with_staged_lists
 from runtime.staging.values.list import StagedList, StagedSequence, collect, fold, unview
 from runtime.staging.values.list_elements import become_rows, following, record_of
-from runtime.staging.values.optional import MaybeObject, keys, there
+from runtime.staging.values.optional import Maybe, keys, there
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.references import Reference
 from runtime.staging.values.select import SELECTION, Select, choose, either, is_number, replaced
@@ -138,7 +138,7 @@ def _staged(sequence: Any, done: str, unknown: str, remedy: str = "") -> StagedL
 def _is_immutable(x: Any) -> bool:
     if type(x) is tuple:
         return all(map(_is_immutable, x))
-    if isinstance(x, MaybeObject):
+    if isinstance(x, Maybe):
         return _is_immutable(x.content)
     return x is None or isinstance(x, (str, Text, Reference)) or is_number(x) or is_reference(x) or (
         constants_of(x) is not None)

@@ -82,8 +82,10 @@ _NUMBERS: Final = (int, float, complex, Tensor)
 
 
 def is_number(x: Any) -> bool:
-    """Whether `x` is immutable: a number or tensor, or a tuple of these."""
-    return all(map(is_number, x)) if isinstance(x, tuple) else isinstance(x, _NUMBERS) and not is_array(x)
+    """Whether `x` is immutable: a number or tensor that is certainly there, or a tuple of these."""
+    if isinstance(x, tuple):
+        return all(map(is_number, x))
+    return isinstance(x, _NUMBERS) and not is_array(x) and not isinstance(x, Maybe)
 
 
 def _are_arrays(values: Sequence[Any]) -> bool:

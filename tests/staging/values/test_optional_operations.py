@@ -324,3 +324,52 @@ def test_linked_lists() -> None:
     for value in (-1.0, 0.5, 1.5, 3.0):
         assert float(g(rt.constant(value))) == traversed(value)
     assert plain(rt.function(changed_on_the_way)(rt.constant(3.0))) == plain(changed_on_the_way(3.0))
+
+
+class Lowest:
+    def __init__(self) -> None:
+        self.v: Any = None
+
+    def push(self, v: Any) -> None:
+        if self.v is None or v < self.v:
+            self.v = v
+
+
+def attribute_of_one_of_two(x):
+    a, b = Lowest(), Lowest()
+    (a if x > 2 else b).v = x
+    chosen = a if x > 1 else b
+    chosen.v = 7.0 if chosen.v is None else chosen.v + 1
+    return a.v, b.v
+
+
+def method_of_one_of_two(x):
+    a, b = Lowest(), Lowest()
+    for i in range(4):
+        (a if i < x else b).push(x - i)
+    return a.v, b.v
+
+
+def pair_in_one_of_two(x):
+    a, b = Lowest(), Lowest()
+    if x > 0:
+        a.v = x, x
+    (a if x > 2 else b).v = x + 1, x
+    return a.v, b.v
+
+
+def item_of_a_list(x):
+    items = [None, None, None]
+    if x > 0:
+        items[0] = x
+    if x > 1:
+        items[1] = 4.0
+    items[abs(int(x)) % 3] = 7.0
+    return items
+
+
+@pytest.mark.parametrize("f", [attribute_of_one_of_two, method_of_one_of_two, pair_in_one_of_two, item_of_a_list])
+def test_a_place_that_a_tensor_tells_is_written_where_none_was(f: Any) -> None:
+    g = rt.function(f)
+    for value in (-1.0, 1.5, 3.0):
+        assert plain(g(rt.constant(value))) == plain(f(value)), value
