@@ -81,10 +81,12 @@ class Branch(Protocol):
 
 
 class Step:
-    """A function of the state as a body, positioned at the line being traced, or at that of another body."""
+    """A function of the state as a body, positioned at that of another body, if the user wrote that, or at the line
+    being traced."""
 
     def __init__(self, fn: Callable[..., Any], body: Any = None) -> None:
-        position = body or user_position() or Position("<unknown>", 0)
+        is_users = body is not None and not is_internal(body.filename)
+        position = (body if is_users else user_position()) or Position("<unknown>", 0)
         self.fn, self.filename, self.lineno = fn, position.filename, position.lineno
 
     def __call__(self, *values: Any) -> Any:

@@ -10,7 +10,14 @@ from runtime.core.types import TensorType, Type
 from runtime.numpy.array_choices import JoinedArray, SelectedOrNew
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.list import StagedItems
-from runtime.staging.values.list_specs import both_dicts, both_lists, is_dict_spec, is_list_spec, text_of_kind
+from runtime.staging.values.list_specs import (
+    both_dicts,
+    both_lists,
+    is_dict_spec,
+    is_list_spec,
+    list_of_tuple,
+    text_of_kind,
+)
 from runtime.staging.values.specs import Custom, Leaf, Nested, Optional, Shared, Spec, type_of
 
 __all__ = ["Conflict", "contents_of_array", "kind_text", "remedy_for_containers", "text", "text_of_key"]
@@ -53,11 +60,13 @@ def text(spec: Spec) -> str:
 
 
 def remedy_for_containers(a: Spec, b: Spec) -> str:
-    """The remedy for lists that cannot become one staged list, and for dicts of different kinds; empty for others."""
+    """The remedy for lists that cannot become one staged list, for dicts of different kinds, and for a list and a
+    tuple; empty for others."""
     if is_dict_spec(a) and is_dict_spec(b) and both_dicts(a, b) is None:
         return f"Make it {_a(text_of_kind(_dict_of(a)))}, or {_a(text_of_kind(_dict_of(b)))}, everywhere."
     if not (is_list_spec(a) and is_list_spec(b)):
-        return ""
+        tuples = [tuple_ for one, other in ((a, b), (b, a)) if is_list_spec(one) and (tuple_ := list_of_tuple(other))]
+        return "Make it a list everywhere, with [] in place of ()." if tuples else ""
     if both_lists(a, b) is None:
         return "Make it a list, or a deque with one maxlen, everywhere."
     return ("A list whose length changes in staged code holds numbers or tensors of one type, text, None, or structures"

@@ -402,3 +402,28 @@ def test_refusals(fn: Any, message: str) -> None:
     with pytest.raises((StagingError, rt.errors.OperatorNotAllowedInGraphError), match=message) as caught:
         rt.function(fn)(rt.constant(4))
     assert str(Path(__file__).name) in str(caught.value)
+
+
+def neighbours(xs):
+    cells = {}
+    for i in range(len(xs)):
+        cells.setdefault(xs[i], []).append(i)
+    total = 0
+    for j in cells.get(7, ()):
+        total += j
+    return total
+
+
+def chosen(xs):
+    return [xs[0], 2] if xs[0] > 3 else ()
+
+
+@pytest.mark.parametrize(("fn", "line"), [(neighbours, 5), (chosen, 1)])
+def test_a_list_or_a_tuple(fn: Any, line: int) -> None:
+    with pytest.raises(StagingError) as caught:
+        rt.function(fn)(rt.constant([3, 7, 7]))
+    line += fn.__code__.co_firstlineno
+    text = str(caught.value)
+    assert text.count(f"(line {line})") == 2
+    assert f"{Path(__file__).name}:{line}: the value of this expression is " in text
+    assert text.endswith("Make it a list everywhere, with [] in place of ().")
