@@ -10,7 +10,7 @@ from autograph.core.lists import DICTS, LISTS, MUTATORS, is_list
 from autograph.core.slots import fields_in, is_users_class
 from autograph.state.structure import ATOMS, is_container, parts_in
 
-__all__ = ["has_namesakes", "is_computed", "items_of", "note_places", "stores_itself", "takes_any"]
+__all__ = ["computes_items", "has_namesakes", "is_computed", "items_of", "note_places", "stores_itself", "takes_any"]
 
 
 def takes_any(holder: Any, kind: str) -> bool:
@@ -36,6 +36,13 @@ def is_computed(holder: Any, attribute: str) -> bool:
     return False
 
 
+def computes_items(holder: Any) -> bool:
+    """Whether the items of an object, list or dict are what a `__getitem__` of the user's makes of a key."""
+    cls = type(holder)
+    base = items_of(holder)
+    return fields_in(holder) is not None if base is cls else cls.__getitem__ is not base.__getitem__
+
+
 def stores_itself(holder: Any, attribute: str) -> bool:
     """Whether an object stores an attribute in its own `__dict__` or slots. Then its value can be moved in and out
     without a `__setattr__` of the user's, which has run where the program assigned it."""
@@ -53,8 +60,7 @@ def items_of(holder: Any) -> Any:
     """The class whose methods move items in and out of a container: of a list or dict, not the user's, whose own
     `__setitem__` has run where the program assigned the item."""
     cls = type(holder)
-    return next((base for base in (OrderedDict, dict, list)
-                 if issubclass(cls, base) and cls.__getitem__ is base.__getitem__), cls)
+    return next((base for base in (OrderedDict, dict, list) if issubclass(cls, base)), cls)
 
 
 def note_places(value: Any, place: Any, places: dict[int, tuple[Any, set[Any]]]) -> None:

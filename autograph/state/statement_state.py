@@ -25,7 +25,15 @@ from autograph.state.earlier_runs import Statement, running, statement_of
 from autograph.state.escaping_values import EscapingValues
 from autograph.state.heap_snapshot import Heap
 from autograph.state.key_order import KeyOrders
-from autograph.state.path_steps import has_namesakes, is_computed, items_of, note_places, stores_itself, takes_any
+from autograph.state.path_steps import (
+    computes_items,
+    has_namesakes,
+    is_computed,
+    items_of,
+    note_places,
+    stores_itself,
+    takes_any,
+)
 from autograph.state.reachability import (
     Reach,
     advances_in_python,
@@ -169,8 +177,8 @@ class State:
         """The name itself; for an item of an immutable value, the name of the attribute or item that holds that value.
         For an item of a row that is stored with others: a name of what stores them; for one of an array or of a row of
         it: the name of the array.
-        None if the path goes through a property or similar descriptor, or through an item of a staged list or view,
-        which are state as a whole; and for items without a static name."""
+        None if the path goes through what code of the user's computes: a property or similar descriptor, or an item;
+        through an item of a staged list or view, which are state as a whole; and for items without a static name."""
         path = path_of(name)
         for length, step in enumerate(path[1:], 1):
             holder = self.holder(path[:length])
@@ -186,7 +194,7 @@ class State:
             elif hasattr(type(holder), "__become__") and len(path) - length <= _MOST_AXES and step != ITEMS:
                 return name_of(path[:length])
             elif step == ITEMS or has_staged_items(holder) or hasattr(type(holder), "__become__") or hasattr(
-                    type(holder), "__viewed__"):
+                    type(holder), "__viewed__") or (computes_items(holder) and not is_array(holder)):
                 return None
         return name
 
@@ -256,10 +264,10 @@ class State:
                     value = UNBOUND if is_computed(value, key) else getattr(value, key)
                 elif _is_whole(value):
                     return UNBOUND  # it is part of something that is state as a whole
-                elif isinstance(value, dict) and hasattr(type(value), "__missing__"):  # which may insert a value
+                elif isinstance(value, dict):  # without `__missing__`, which may insert a value
                     value = dict.get(value, self.key(kind, key), UNBOUND)
                 else:
-                    value = value[self.key(kind, key)]
+                    value = items_of(value).__getitem__(value, self.key(kind, key))
         except (ValueError, KeyError, AttributeError, IndexError, TypeError):
             return UNBOUND
         return value

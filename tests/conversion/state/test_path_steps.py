@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from autograph.state.path_steps import (
+    computes_items,
     has_namesakes,
     is_computed,
     items_of,
@@ -72,8 +73,10 @@ def test_whose_methods_move_items() -> None:
     class Ordered(OrderedDict[Any, Any]):
         pass
 
-    for holder, cls in ((Tracked(), dict), (Computed(), Computed), (Ordered(), OrderedDict), ([1], list)):
+    for holder, cls in ((Tracked(), dict), (Computed(), dict), (Ordered(), OrderedDict), ([1], list)):
         assert items_of(holder) is cls
+        assert computes_items(holder) == isinstance(holder, Computed)
+    assert computes_items(Watched()) and not computes_items((1, 2))
 
 
 @pytest.mark.parametrize("holder, kind, can_be_set", [

@@ -118,3 +118,45 @@ def test_as_in_python(f: Any, executor: str) -> None:
     g = on(executor, f)
     for x, n in ((0.5, 3), (2.0, 1), (3.5, 4)):
         assert plain(g(rt.constant(x), rt.constant(n, rt.int32))) == f(x, n), (x, n)
+
+
+class Shifted:
+    """Its items are no places of their own: setting one sets all."""
+
+    def __init__(self) -> None:
+        self.k = 0
+
+    def __getitem__(self, i: Any) -> Any:
+        return i + self.k
+
+    def __setitem__(self, i: Any, value: Any) -> None:
+        self.k = value
+
+
+class Doubled(dict):
+    def __getitem__(self, key: Any) -> Any:
+        return dict.__getitem__(self, key) * 2
+
+
+SHIFTED = Shifted()
+
+
+def items_that_a_class_computes(x):
+    inner, doubled = {1: Shifted()}, {2: Doubled(a=1)}
+    if x > 1:
+        SHIFTED[x] = x
+        inner[1][x] = x * 2
+        doubled[2]["a"] = x + 1
+    for i in range(x):
+        doubled[2]["a"] += i
+    return SHIFTED.k, SHIFTED[x], inner[1].k, doubled[2]["a"]
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_items_that_a_class_computes(executor: str) -> None:
+    staged = on(executor, items_that_a_class_computes)
+    for x in (0, 1, 2, 3):
+        SHIFTED.k = 0
+        expected = items_that_a_class_computes(x), SHIFTED.k
+        SHIFTED.k = 0
+        assert (plain(staged(rt.constant(x))), plain(SHIFTED.k)) == expected, x
