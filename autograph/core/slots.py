@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Hashable
+from enum import Flag
 from types import CellType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any, NamedTuple, cast
 
@@ -66,6 +67,8 @@ def fields_in(value: Any) -> dict[str, Any] | None:
     for name in slots:
         if hasattr(value, name):
             fields[name] = getattr(value, name)
+    if issubclass(type(value), Flag):
+        fields.pop("_inverted_", None)  # where it keeps the result of `~`
     return fields
 
 

@@ -1,6 +1,7 @@
-"""Functions of `operator`, `functools` and `dataclasses` that are replaced, so that they take values of the graph."""
+"""Functions of `operator`, `functools`, `enum` and `dataclasses` that are replaced to take values of the graph."""
 from __future__ import annotations
 
+import enum
 import functools
 import operator
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from runtime.staging.python.dataclass_functions import DATACLASS_FUNCTIONS
 from runtime.staging.python.introspection import ASKED
 from runtime.staging.values.optional import MaybeObject, without_none
 from runtime.staging.values.references import selected
-from runtime.staging.values.select import Select, alternatives_of, use
+from runtime.staging.values.select import Select, alternatives_of, of_both, use
 
 __all__ = ["replacement"]
 
@@ -26,8 +27,10 @@ _REPLACED: Final[dict[Any, Callable[..., Any]]] = {
     operator.and_: operators.bitand, operator.iand: operators.iand, operator.or_: operators.bitor,
     operator.ior: operators.ior, operator.neg: operators.neg, operator.pos: operators.pos,
     operator.getitem: operators.item, operator.contains: lambda items, x: operators.in_(x, items),
-    functools.cmp_to_key: cmp_to_key, **DATACLASS_FUNCTIONS}
-"""Functions of `operator`, `functools` and `dataclasses` that compare, combine or copy containers, or look up items."""
+    functools.cmp_to_key: cmp_to_key, enum.Flag.__contains__: lambda flags, x: of_both(flags, x, operator.contains),
+    **DATACLASS_FUNCTIONS}
+"""Functions of `operator`, `functools`, `enum` and `dataclasses` that compare, combine or copy containers, or look up
+items."""
 
 
 def replacement(fn: Any) -> Callable[..., Any] | None:

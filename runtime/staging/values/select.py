@@ -37,7 +37,14 @@ from runtime.core.trace import convert_to_tensor
 from runtime.numpy.array_choices import SelectedArray, choices_of, selected
 from runtime.numpy.array_objects import StagedArray
 from runtime.ops.logic import equal, less, where
-from runtime.staging.values.enum_members import NumberMember, is_member, number_methods, numbers_of
+from runtime.staging.values.enum_members import (
+    NumberMember,
+    asked_by_flags,
+    flag_methods,
+    is_member,
+    number_methods,
+    numbers_of,
+)
 from runtime.staging.values.iterables import flags, indexable
 from runtime.staging.values.method_operators import BY_METHOD, OF_TEXT, SPECIAL, with_format
 from runtime.staging.values.optional import Maybe, Presence, attach
@@ -460,6 +467,15 @@ def tested(x: Select, test: Callable[[Any], Any]) -> Any:
     return choose([test(one) for one in one_of], at)
 
 
+def of_both(x: Any, y: Any, operate: Callable[[Any, Any], Any]) -> Any:
+    """`operate(x, y)` of constants, each of which may be a select."""
+    return _tested(x, lambda one: _tested(y, lambda other: operate(one, other)))
+
+
+def _tested(x: Any, test: Callable[[Any], Any]) -> Any:
+    return tested(x, test) if isinstance(x, Select) else test(x)
+
+
 def _has(x: Any, name: str) -> bool:
     """`hasattr` that does not run the code of properties."""
     if hasattr(type(x), "__attributes__"):  # a reference, whose attributes all are descriptors of its class
@@ -580,10 +596,12 @@ def class_of_selects(kinds: tuple[Any, ...], is_callable: bool) -> type[Select]:
         namespace["__call__"] = _special("__call__")
     numeric = number_methods(kind, special, lambda self: numbers_of(*alternatives_of(self)))
     namespace |= numeric
+    namespace |= (of_flags := flag_methods(kind, of_both))
     if hasattr(kind, "__tensor__"):
         namespace["__tensor__"] = lambda self: use(self, convert_to_tensor)
     if is_users_class(kind) and not issubclass(kind, (int, float, str)):  # it is no constant
-        namespace["__class__"] = property(lambda self: kind)  # `super()` uses it
+        namespace["__class__"] = property(  # `super()` uses it
+            lambda self: type(self) if of_flags and asked_by_flags() else kind)
     return type(kind.__name__, (Select, NumberMember) if numeric else (Select,), namespace)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from typing import Any
 
 import pytest
@@ -226,3 +227,47 @@ def test_numbers_of_the_graph_have_no_names() -> None:
         rt.function(names)(rt.constant([1, 2]))
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'value'"):
         rt.function(values)(rt.constant(1))
+
+
+class Rights(enum.Flag):
+    READ = enum.auto()
+    WRITE = enum.auto()
+    RUN = enum.auto()
+
+    def allowed(self):
+        return self & (Rights.READ | Rights.WRITE)
+
+
+def flags_in_a_loop(xs):
+    seen, counts = Rights(0), 0
+    for x in xs:
+        if x > 0:
+            seen |= Rights.READ if x == 1 else Rights.RUN
+        elif x == 0:
+            seen = ~seen
+        else:
+            seen &= ~Rights.READ
+        if Rights.READ in seen:
+            counts += 1
+        if seen == Rights.READ | Rights.RUN:
+            counts += 10
+    return seen, seen.allowed(), counts, str(seen)
+
+
+def flags_of_both_sides(xs):
+    p = Rights.READ if xs[0] > 0 else Rights.RUN
+    q = Rights.WRITE if xs[0] > 1 else Rights.RUN
+    both = Rights.READ | Rights.WRITE
+    return (p | q, p & q, p ^ q, Rights.WRITE | p, both & p, both ^ p, p in both, p in q, Rights.RUN in p,
+            isinstance(p, Rights), bool(p & q), (p | q).value)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("program", [flags_in_a_loop, flags_of_both_sides])
+def test_flags_are_members_after_their_operators(program, executor: str) -> None:
+    staged = rt.function(program, executor=executor)
+    for xs in ([1, 2], [2, 1, -1], [0], [-1, 0, 2, -1], [1]):
+        found = rt.nest.map_structure(lambda x: x.numpy() if isinstance(x, rt.Tensor) else x, staged(rt.constant(xs)))
+        assert found == program(xs), xs
+    with pytest.raises(TypeError, match=re.escape("unsupported operand type(s) for |: 'Rights' and 'int'")):
+        rt.function(lambda x: (Rights.READ if x > 0 else Rights.RUN) | 3, executor=executor)(rt.constant(1))
