@@ -98,7 +98,7 @@ from autograph.state.structure import (
     unwrapped,
     with_parts,
 )
-from autograph.state.visible_changes import without_changes
+from autograph.state.visible_changes import ReachedChanges, without_changes
 
 if TYPE_CHECKING:
     from autograph.api import internal_iteration, unwrap
@@ -134,6 +134,7 @@ __all__ = [
     "RaisedBy",
     "Reach",
     "Reached",
+    "ReachedChanges",
     "Refused",
     "Remake",
     "RolledLoop",

@@ -14,7 +14,7 @@ from autograph.state.heap_snapshot import Heap
 from autograph.state.reachability import Reach, Reached, advances_in_python
 from autograph.state.references import references
 
-__all__ = ["VisibleChanges", "without_changes"]
+__all__ = ["ReachedChanges", "VisibleChanges", "without_changes"]
 
 
 class VisibleChanges:
@@ -65,20 +65,34 @@ class VisibleChanges:
         return isinstance(value, (Globals, type)) or bool(references([value]))
 
 
+class ReachedChanges:
+    """What has changed, since this was made, of what `function`, known as `name`, reaches."""
+
+    def __init__(self, name: str, function: Any) -> None:
+        self._heap = Heap(Reach([(name, function)]))
+        self._places = [(path, Place(each)) for path, each in self._heap.reach.iterators]
+
+    def are_there(self) -> bool:
+        return any(self._heap.changes()) or self._heap.changed() is not None or any(
+            place.has_advanced() for _, place in self._places)
+
+    def undo(self, backend: Backend) -> None:
+        """An error for an iterator that has advanced, which cannot be undone."""
+        self._heap.restore()
+        for path, place in self._places:
+            if place.has_advanced():
+                raise backend.refusal("advanced", place.iterator, path, __file__, 0)
+
+
 def without_changes(backend: Backend, name: str, function: Any, call: Callable[[], Any], otherwise: Any) -> Any:
     """The result of `call()`, which calls `function`, known as `name`. If that changes something or has effects in the
     graph, all is undone, and the result is `otherwise`; an error for an iterator that it advances, which cannot be
     undone."""
-    heap = Heap(Reach([(name, function)]))
-    places = [(path, Place(each)) for path, each in heap.reach.iterators]
+    changes = ReachedChanges(name, function)
     point = backend.checkpoint()
     made = call()
-    if not (point.has_effects() or any(heap.changes()) or heap.changed() is not None
-            or any(place.has_advanced() for _, place in places)):
+    if not (point.has_effects() or changes.are_there()):
         return made
     point.rollback()
-    heap.restore()
-    for path, place in places:
-        if place.has_advanced():
-            raise backend.refusal("advanced", place.iterator, path, __file__, 0)
+    changes.undo(backend)
     return otherwise

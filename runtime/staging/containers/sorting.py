@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from autograph.backend import has_staged_items, is_users_class, operators
+from autograph.backend import ReachedChanges, has_staged_items, is_users_class, operators
 from runtime.core import pytree
 from runtime.core.errors import ShapeError, StagingError, locate
 from runtime.core.positions import staging_error, user_position
@@ -168,8 +168,9 @@ def _pure(less: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def compared(one: Any, other: Any) -> Any:
         graph = current_graph()
         before = len(graph.nodes) if graph is not None else 0
+        changes = ReachedChanges("comparison", (less, one, other))
         found = less(one, other)
-        if graph is not None and any(node.effect for node in graph.nodes[before:]):
+        if changes.are_there() or (graph is not None and any(node.effect for node in graph.nodes[before:])):
             raise staging_error("the comparison of items prints, raises or assigns, and Python may compare other items"
                                 " of this list, in another order", "Let it only compare; or sort by a key of numbers.")
         return found

@@ -136,6 +136,32 @@ def printing(xs):
     return sorted(xs, key=functools.cmp_to_key(compared))
 
 
-def test_comparisons_have_no_effects() -> None:
+def counting(xs):
+    calls = [0]
+
+    def compared(a, b):
+        calls[0] += 1
+        return a - b
+    return sorted([xs[0], 3, 2], key=functools.cmp_to_key(compared)), calls
+
+
+class Counting:
+    compared = 0
+
+    def __init__(self, v):
+        self.v = v
+
+    def __lt__(self, other):
+        Counting.compared += 1
+        return self.v < other.v
+
+
+def counting_objects(xs):
+    return [x.v for x in sorted([Counting(xs[0]), Counting(3), Counting(2)])], Counting.compared
+
+
+@pytest.mark.parametrize("program", [printing, counting, counting_objects])
+def test_comparisons_have_no_effects(program: Callable[..., Any]) -> None:
     with pytest.raises(StagingError, match="the comparison of items prints, raises or assigns, and Python may compare"):
-        rt.function(printing)(rt.constant(NUMBERS))
+        rt.function(program)(rt.constant(NUMBERS))
+    assert Counting.compared == 0
