@@ -12,7 +12,7 @@ import linecache
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from autograph.core.backend import backend_of, staging_backend
 from autograph.core.tracebacks import is_opaque, own_errors
@@ -71,6 +71,8 @@ def _explained(message: Callable[[], Any] | None) -> Callable[[], Any] | None:
             found += [piece, value]
         return text(*found)
 
+    if message is not None:
+        cast(Any, whole).place = message
     return whole
 
 

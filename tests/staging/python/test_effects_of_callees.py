@@ -268,3 +268,57 @@ def test_a_generator_that_calls_itself_is_left_by_a_tensor() -> None:
         return total
 
     assert plain(rt.function(f)(rt.constant(1))) == f(1) == 3
+
+
+def asserted(xs):
+    own = [0]
+
+    def message(x):
+        global COUNT
+        COUNT += 1
+        Total.n += x
+        LOG.append(x)
+        own[0] += x
+        return f"not {x}"
+
+    failed = None
+    for x in xs:
+        try:
+            assert x > 0, message(x)
+        except AssertionError:
+            failed = x
+    return own[0], failed
+
+
+def test_the_message_of_an_assertion_that_fails_has_effects() -> None:
+    for xs in ([1, 2], [1, -2, 3, -4]):
+        found = []
+        for program, values in ((asserted, xs), (rt.function(asserted), rt.constant(xs))):
+            reset()
+            found.append((plain(program(values)), plain(COUNT), plain(Total.n), plain(LOG)))
+        assert found[0] == found[1], xs
+
+
+def test_an_assertion_that_fails_leaves_what_its_operands_changed() -> None:
+    def test(x):
+        Total.n += x
+        return x > 0
+
+    def message(x):
+        LOG.append(x)
+        Total.n += 1
+        return f"not {x}"
+
+    def f(x):
+        assert test(x), message(x)
+        return x
+
+    traced = rt.function(f)
+    for x, left in ((3, (3, [])), (-3, (-2, [-3]))):
+        reset()
+        if x < 0:
+            with pytest.raises(AssertionError, match="not -3"):
+                traced(rt.constant(x))
+        else:
+            traced(rt.constant(x))
+        assert (plain(Total.n), plain(LOG)) == left
