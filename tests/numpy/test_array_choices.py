@@ -117,3 +117,23 @@ def test_arrays_of_other_sizes(f: Any, executor: str) -> None:
             for one, other in pairs:
                 assert np.shape(one) == np.shape(other)
                 np.testing.assert_array_equal(one, other)
+
+
+def of_an_argument_and_a_new_one(x: Any, n: Any) -> Any:
+    by_key, items = {1: n, 2: np.zeros(2)}, [np.zeros(2), n]
+    by_key[1 if x > 0 else 2][0] += 5
+    chosen = items[x]
+    chosen[1] -= 2
+    return by_key[2], items[0], chosen, chosen is n
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_one_of_an_argument_and_a_new_array_is_changed(executor: str) -> None:
+    traced = rt.function(of_an_argument_and_a_new_one, executor=executor)
+    for x in (0, 1):
+        given, expected = np.ones(2), np.ones(2)
+        *arrays, is_given = traced(rt.constant(x), given)
+        *wanted, is_expected = of_an_argument_and_a_new_one(x, expected)
+        for one, other in zip((*arrays, given), (*wanted, expected), strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert bool(is_given) == is_expected

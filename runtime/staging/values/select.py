@@ -14,6 +14,8 @@ from enum import Enum
 from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType
 from typing import Any, Final
 
+import numpy as np
+
 from autograph.backend import (
     AttributeNames,
     Late,
@@ -27,6 +29,7 @@ from autograph.backend import (
     variables,
 )
 from runtime.core import pytree
+from runtime.core.array_mode import writes_tensor
 from runtime.core.errors import StagingError
 from runtime.core.object_mode import want_references
 from runtime.core.operations import OPERATIONS
@@ -170,6 +173,8 @@ def _choose_object(values: Sequence[Any], at: Any) -> Any:
             isinstance(value, Reference) and value.__arena__ is first.__arena__ for value in values):
         place, arena = choose([value.__place__ for value in values], at), first.__arena__
         return first.__rebuild__([place]) if len({*map(type, values)}) > 1 else arena.reference(type(first), place)
+    if np.ndarray in (kinds := {*map(type, values)}) and len(kinds) > 1:
+        writes_tensor()  # the others may be arrays, too
     found = OPERATIONS.choose_container(values, at)
     found = SELECTION.of_items(values, at, True) if found is None else found
     if found is None:
