@@ -60,7 +60,8 @@ from runtime.staging.values.list_elements import following
 from runtime.staging.values.object_conflicts import retrace_for_elements
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.references import is_hashable_reference
-from runtime.staging.values.select import alternatives_of, choose, either, use
+from runtime.staging.values.select import alternatives_of, choose, use
+from runtime.staging.values.select_pairs import either
 from runtime.staging.values.shared_elements import link
 from runtime.staging.values.spec_text import text_of_key
 from runtime.staging.values.strings import place_of_text

@@ -69,7 +69,8 @@ from runtime.staging.values.list_elements import become_rows, following, record_
 from runtime.staging.values.optional import Maybe, keys, there
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.references import Reference
-from runtime.staging.values.select import SELECTION, Select, choose, either, is_number, replaced
+from runtime.staging.values.select import SELECTION, Select, choose, is_number, replaced
+from runtime.staging.values.select_pairs import either
 from runtime.staging.values.shared_elements import note_shared
 from runtime.staging.values.strings import item_of_text, repeated_text
 from runtime.staging.values.truthiness import truth

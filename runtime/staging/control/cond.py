@@ -65,7 +65,7 @@ from runtime.staging.values.list_specs import is_staged_spec
 from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row, retrace_if_objects
 from runtime.staging.values.open_bodies import Element, carrying, places_at_end
 from runtime.staging.values.optional import MaybeTensor
-from runtime.staging.values.select import either
+from runtime.staging.values.select_pairs import either
 
 __all__ = ["Traced", "stage_cond", "stage_logical"]
 

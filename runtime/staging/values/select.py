@@ -64,17 +64,17 @@ __all__ = [
     "alternatives_of",
     "among",
     "call_method",
+    "can_be_chosen",
     "choose",
     "class_of_selects",
-    "either",
     "has_attribute",
     "identities_of",
     "index_of",
     "is_number",
     "is_one",
+    "objects_in_selects",
     "one_of_both",
     "replaced",
-    "same_objects",
     "select_of",
     "tested",
     "unknown",
@@ -166,7 +166,7 @@ def _choose_object(values: Sequence[Any], at: Any) -> Any:
         chosen = choose([value for value in values if value is not None], choose(places, at))
         return attach(chosen, Presence("value", None, choose(there, at)))
     if any(isinstance(value, Select) for value in values):
-        objects = _objects(*values)
+        objects = objects_in_selects(*values)
         numbers = {id(x): number for number, x in enumerate(objects)}
         return choose(objects, choose([_place(value, numbers) for value in values], at))
     if isinstance(first := values[0], Reference) and all(
@@ -378,8 +378,8 @@ def is_one(x: Select | SelectedArray, other: Any) -> Any:
 def one_of_both(a: Any, b: Any) -> Select | None:
     """The select for a value that may be either of two, if these are pre-existing user-defined objects (or selects
     among such); its index is not yet set."""
-    objects = _objects(a, b)
-    if not all(map(_can_be_chosen, objects)):
+    objects = objects_in_selects(a, b)
+    if not all(map(can_be_chosen, objects)):
         return None
     owned = [x for x in objects if not _is_free(x)]
     known = references(owned)
@@ -397,7 +397,7 @@ def among(objects: Sequence[Any]) -> Select:
     return _class_for(objects)(objects, None) if found is None else found
 
 
-def _objects(*values: Any) -> list[Any]:
+def objects_in_selects(*values: Any) -> list[Any]:
     """The distinct alternatives of values, some of which may be selects."""
     sides = [alternatives_of(x)[0] if isinstance(x, Select) else (x,) for x in values]
     return list({id(x): x for side in sides for x in side}.values())
@@ -411,7 +411,7 @@ def _place(x: Any, places: Mapping[int, int]) -> Any:
     return choose([places[id(one)] for one in one_of], at)
 
 
-def _can_be_chosen(x: Any) -> bool:
+def can_be_chosen(x: Any) -> bool:
     """Whether state may be a select among such objects, since they are not copied for a body."""
     if isinstance(x, (*_FUNCTIONS, type)):
         return True
@@ -423,37 +423,11 @@ def _is_free(x: Any) -> bool:
     return isinstance(x, (BuiltinFunctionType, Enum)) or (isinstance(x, FunctionType) and not x.__closure__)
 
 
-def either(pred: Any, a: Any, b: Any) -> Any:
-    """`a if pred else b` for arrays, objects or functions, or selects among them; None for other values."""
-    if is_array(a) or is_array(b):
-        return choose([b, a], where(pred, 1, 0))
-    objects = _objects(a, b)
-    if not all(map(_can_be_chosen, objects)) and not _are_containers(objects):
-        return None
-    if len(objects) == 1:
-        return a
-    made = among(objects)
-    return made.__rebuild__([where(pred, index_of(a, made), index_of(b, made))])
-
-
-def _are_containers(objects: Sequence[Any]) -> bool:
-    """Whether all are lists, dicts or records of one type."""
-    return len({*map(type, objects)}) == 1 and is_container(objects[0]) and not hasattr(
-        type(objects[0]), "__become__")
-
-
-def same_objects(a: Any, b: Any) -> bool:
-    """Whether two values have the same alternatives."""
-    if not isinstance(a, Select):
-        return True
-    return [*map(id, alternatives_of(a)[0])] == [*map(id, alternatives_of(b)[0])]
-
-
 def index_of(x: Any, among: Select) -> Any:
     """The index of `x`, which may be a select, among the alternatives of another select. StagingError if it may be
     none of these, such as an object that is linked to another one on a way through the trace."""
     places = {id(one): place for place, one in enumerate(alternatives_of(among)[0])}
-    if any(id(one) not in places for one in _objects(x)):
+    if any(id(one) not in places for one in objects_in_selects(x)):
         raise unknown(among, "it is also another one here, on some way of this statement",
                       "Keep such objects in a list, and their indices in place of references.")
     return _place(x, places)

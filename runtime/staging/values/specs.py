@@ -18,7 +18,8 @@ from runtime.core.types import TensorType, Type, as_dtype, type_of_array
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.element_layout import same_layout
 from runtime.staging.values.list import StagedItems
-from runtime.staging.values.select import Select, alternatives_of, choose, same_objects, select_of
+from runtime.staging.values.select import Select, alternatives_of, choose, select_of
+from runtime.staging.values.select_pairs import same_objects
 
 __all__ = [
     "BY_VALUE", "TEXT", "Cells", "ChosenText", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec",
