@@ -8,14 +8,13 @@ traced function gives, and all that it changes, has to be what Python has; or an
 """
 from __future__ import annotations
 
-import argparse
 import linecache
 import random
 import sys
-from collections import Counter
 from typing import Any
 
 import runtime as rt
+from tests.outcomes import count, refusal
 from tests.plain_values import plain
 
 __all__ = ["Program", "outcome"]
@@ -146,9 +145,8 @@ def outcome(program: Program, name: str, executor: str) -> str:
     fn = rt.function(traced["f"], executor=executor)
     for x, n in ((0, 2), (1, 1), (2, 3), (1, 0)):
         want, got = run(python, python["f"], x, n), run(traced, fn, x, n)
-        if isinstance(got, rt.errors.StagingError):
-            lines = str(got).splitlines()
-            return "refused" if name in lines[0] and len(lines) > 3 else f"an error that names no line: {got}"
+        if (found := refusal(got, name)) is not None:
+            return found
         if isinstance(want, Exception):
             return "raises" if type(got) is type(want) else f"Python raises {want!r}, the traced function gives {got}"
         if str(got) != str(want):
@@ -156,23 +154,5 @@ def outcome(program: Program, name: str, executor: str) -> str:
     return "same"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.chosen_classes", description=__doc__.split("\n\n")[0])
-    parser.add_argument("count", type=int, help="how many programs")
-    parser.add_argument("--seed", type=int, default=0, help="of the first program")
-    parser.add_argument("--executor", default="numpy", help="numpy or native")
-    options = parser.parse_args()
-    counts: Counter[str] = Counter()
-    for seed in range(options.seed, options.seed + options.count):
-        program = Program(seed)
-        found = outcome(program, f"<chosen_classes {seed}>", options.executor)
-        if found not in ("same", "refused", "raises"):
-            print(f"seed {seed}:\n{program.text}\n{found}\n", flush=True)
-            found = "wrong"
-        counts[found] += 1
-    print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))
-    return 1 if "wrong" in counts else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(count("chosen_classes", __doc__, Program, outcome))

@@ -8,16 +8,15 @@ array, and what the caller's arrays hold after it, has to be what Python has; or
 """
 from __future__ import annotations
 
-import argparse
 import linecache
 import random
 import sys
-from collections import Counter
 from typing import Any
 
 import numpy as np
 
 import runtime as rt
+from tests.outcomes import count, refusal
 
 __all__ = ["Program", "outcome"]
 
@@ -115,31 +114,12 @@ def outcome(program: Program, name: str, executor: str) -> str:
     fn = rt.function(namespace["f"], executor=executor)
     for n in (0, 1, 2, 5):
         want, got = run(namespace["f"], n), run(fn, n)
-        if isinstance(got, rt.errors.StagingError):
-            lines = str(got).splitlines()
-            return "refused" if name in lines[0] and len(lines) > 3 else f"an error that names no line: {got}"
+        if (found := refusal(got, name)) is not None:
+            return found
         if str(got) != str(want):
             return f"for n = {n} Python gives\n{want}\nthe traced function\n{got}"
     return "same"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.rebinds", description=__doc__.split("\n\n")[0])
-    parser.add_argument("count", type=int, help="how many programs")
-    parser.add_argument("--seed", type=int, default=0, help="of the first program")
-    parser.add_argument("--executor", default="numpy", help="numpy or native")
-    options = parser.parse_args()
-    counts: Counter[str] = Counter()
-    for seed in range(options.seed, options.seed + options.count):
-        program = Program(seed)
-        found = outcome(program, f"<rebinds {seed}>", options.executor)
-        if found not in ("same", "refused"):
-            print(f"seed {seed}:\n{program.text}\n{found}\n", flush=True)
-            found = "wrong"
-        counts[found] += 1
-    print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))
-    return 1 if "wrong" in counts else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(count("rebinds", __doc__, Program, outcome))

@@ -29,16 +29,12 @@ from runtime.ops.strings import text_of_records
 from runtime.staging.values import dict_presence
 from runtime.staging.values.dict_defaults import with_default
 from runtime.staging.values.dict_keys import (
-    can_set,
     certain,
     entry_of,
     is_alike,
-    is_key,
-    key_leaves,
     key_to_set,
     raise_unless_there,
-    refused_key,
-    table_with,
+    to_set,
 )
 from runtime.staging.values.element_layout import (
     columns_of,
@@ -217,10 +213,7 @@ class StagedDict(StagedView):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         key = key_to_set(key)
-        table, keys = table_with(self.table, self.structure[0], key) if is_key(key) else (self.table, None)
-        leaves = key_leaves(keys, table.keys, key) if is_key(key) else None
-        if leaves is None or not can_set(keys, key):
-            raise refused_key(key, "a key of a dict")
+        table, keys, leaves = to_set(self.table, self.structure[0], key, "a key of a dict")
         if keys is not self.structure[0]:
             self._renew(table, (keys, self.structure[1]))
         value = unview(value)

@@ -59,10 +59,9 @@ from runtime.staging.values.select import use
 from runtime.staging.values.tuple import StagedTuple, Tuples
 
 __all__ = [
-    "can_set", "certain", "column_type", "entry_of", "is_alike", "is_any_order", "is_choice", "is_key",
-    "is_number", "is_staged_key", "is_text", "join_keys", "key_constants", "key_leaves", "key_structure",
-    "key_to_set", "missing_key", "raise_unless_there", "refused_key", "settled_key", "structure_with",
-    "table_with",
+    "certain", "column_type", "entry_of", "is_alike", "is_any_order", "is_choice", "is_key", "is_number",
+    "is_staged_key", "is_text", "join_keys", "key_constants", "key_leaves", "key_structure", "key_to_set",
+    "missing_key", "raise_unless_there", "refused_key", "settled_key", "structure_with", "table_with", "to_set",
 ]
 
 
@@ -153,7 +152,7 @@ def _has_members_of(structure: Any, joined: Any) -> bool:
     return classes_of_members(structure) == classes_of_members(joined)
 
 
-def can_set(structure: Any, key: Any) -> bool:
+def _can_set(structure: Any, key: Any) -> bool:
     """Whether a key can be set in a table with keys of that structure."""
     try:
         join_keys(structure, key_structure(key))
@@ -181,9 +180,18 @@ def table_with(table: Table, structure: Any, key: Any) -> tuple[Table, Any]:
     if wider is structure:
         return table, structure
     found = fitted_to(wider, table.keys, structure, key, key_structure(key))
-    if found is None or [*map(id, found[1])] == [*map(id, table.keys)]:
-        return table, wider
-    return table.with_keys(found[1]), wider
+    return table if found is None else table.with_keys(found[1]), wider
+
+
+def to_set(table: Table, structure: Any, key: Any, what: str) -> tuple[Table, Any, list[Any]]:
+    """A table so that `key` can be set, the structure of its keys, and the leaves of the key. StagingError if it cannot
+    be one beside the others; `what` it would be, in words."""
+    if is_key(key):
+        table, structure = table_with(table, structure, key)
+        leaves = key_leaves(structure, table.keys, key)
+        if leaves is not None and _can_set(structure, key):
+            return table, structure, leaves
+    raise refused_key(key, what)
 
 
 def is_any_order(structure: Any) -> bool:

@@ -6,7 +6,6 @@ and `copied` copies the containers of a value for code that is traced.
 from __future__ import annotations
 
 import copy
-import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -135,8 +134,7 @@ def _set_leaves(spec: Custom, value: Any) -> list[ListValue]:
     if not isinstance(value, StagedSet):
         return [*spec.like.holding(value, types[2:])]
     if value.leaves and not same_layout(value.structure, spec.like.structure):
-        columns = widened(value.leaves[2:], value.structure, spec.like.structure, types[2:])
-        return _table_leaves(value.leaves, columns, width_of(value.structure), len(columns))
+        return value.table.with_keys(widened(value.leaves[2:], value.structure, spec.like.structure, types[2:])).leaves
     return [*value.with_types(types[2:])] if value.leaves or types else []
 
 
@@ -146,15 +144,9 @@ def _widened(spec: Custom, structure: Any, leaves: Sequence[ListValue]) -> list[
     if not isinstance(spec.like, StagedEntries):
         return widened(leaves, structure, spec.like.structure, types)
     columns = widened(leaves[2:], structure, spec.like.structure, types[2:])
-    return _table_leaves(leaves, columns, width_of(structure[0]), width_of(spec.like.structure[0]))
-
-
-def _table_leaves(leaves: Sequence[ListValue], columns: Sequence[ListValue], before: int, keys: int) -> list[ListValue]:
-    """The leaves of a table with other columns. `before` and `keys`: how many of the old and new ones are of keys."""
-    found = Table.of_leaves([*leaves[:2], *columns], keys)
-    if before != keys or not all(map(operator.is_, leaves[2:], found.keys)):
-        found = found.with_keys(found.keys)  # which have other hashes
-    return found.leaves
+    keys = width_of(spec.like.structure[0])
+    table = Table.of_leaves(leaves, width_of(structure[0])).with_keys(columns[:keys])
+    return table._replace(values=tuple(columns[keys:])).leaves
 
 
 def _staged(spec: Custom, items: Any) -> StagedView:

@@ -10,6 +10,7 @@ As in CPython, the entries are in insertion order, and slots map hashes to entri
 """
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -74,7 +75,9 @@ class Table(NamedTuple):
         return cls(slots, marks, tuple(columns[:keys]), tuple(columns[keys:]))
 
     def with_keys(self, keys: Sequence[ListValue]) -> Table:
-        """The table with its keys stored in other columns."""
+        """The table with its keys stored in other columns, where they have other hashes; itself for its own columns."""
+        if len(keys) == len(self.keys) and all(map(operator.is_, keys, self.keys)):
+            return self
         return Table(hash_slots(_zeros(FEWEST_SLOTS), self.marks, keys), self.marks, tuple(keys), self.values)
 
     @property

@@ -24,7 +24,6 @@ from runtime.ops.logic import greater, logical_and, not_equal
 from runtime.staging.values.any_order import listed_in_any_order, refuse_order
 from runtime.staging.values.dict import View
 from runtime.staging.values.dict_keys import (
-    can_set,
     column_type,
     entry_of,
     is_any_order,
@@ -35,7 +34,7 @@ from runtime.staging.values.dict_keys import (
     key_to_set,
     raise_unless_there,
     refused_key,
-    table_with,
+    to_set,
 )
 from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.element_layout import has_layouts, leaf_layouts, same_layout
@@ -142,16 +141,13 @@ class StagedSet(Staged):
 
     def add(self, item: Any, /) -> None:
         item = key_to_set(item)
-        if not is_key(item):
-            raise refused_key(item, "an item of a set")
         if not self.leaves:
+            if not is_key(item):
+                raise refused_key(item, "an item of a set")
             self.structure = key_structure(item)
             types = [column_type(leaf.type) for leaf in key_leaves(self.structure, None, item) or ()]
             self.leaves = tuple(Table.empty(types, ()).leaves)
-        table, structure = table_with(self.table, self.structure, item)
-        leaves = key_leaves(structure, table.keys, item)
-        if leaves is None or not can_set(structure, item):
-            raise refused_key(item, "an item of a set")
+        table, structure, leaves = to_set(self.table, self.structure, item, "an item of a set")
         self._take(table.put(leaves, ()).leaves, structure)
 
     def _take(self, leaves: Sequence[ListValue], structure: Any) -> None:
