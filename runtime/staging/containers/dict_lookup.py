@@ -54,7 +54,7 @@ from runtime.staging.values.dict_keys import certain, is_choice, is_staged_key, 
 from runtime.staging.values.element_layout import may_change
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.iterables import Counted, as_iterable, first_true, stacked, stages, view_of, weak_int
-from runtime.staging.values.key_parts import class_of_record, key_leaves_of, parts_of_key
+from runtime.staging.values.key_parts import check_hashable, class_of_record, key_leaves_of, parts_of_key
 from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text
 from runtime.staging.values.list_elements import following
 from runtime.staging.values.object_conflicts import retrace_for_elements
@@ -482,6 +482,7 @@ def _position(keys: Sequence[Any], key: Any) -> Any:
         present, place = key.presence.present, _position(keys, key.content)
         return place if present is None else where(present, place, _position(keys, None))
     if (parts := parts_of_key(key)) is not None and is_staged_key(key):
+        check_hashable(key)
         return _position_of_parts(keys, class_of_record(key), parts)
     if is_choice(key):
         one_of, at = alternatives_of(key)

@@ -20,6 +20,7 @@ from runtime.staging.values.container_arenas import readable
 from runtime.staging.values.dict import StagedDict, View
 from runtime.staging.values.generators import StagedGenerator, any_of, any_taken
 from runtime.staging.values.iterables import Staged, StagedRange, view_of
+from runtime.staging.values.key_parts import check_hashable
 from runtime.staging.values.list import StagedList
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.references import Reference
@@ -64,6 +65,8 @@ def contains(container: Any, value: Any) -> Any:
         return value in container
     if is_iterator(container):
         return any_taken(container, True, lambda item: equals(value, item))
+    if isinstance(container, (set, frozenset)):
+        check_hashable(value)
     found: Any = False
     for item in container:
         same = equals(value, item)

@@ -268,7 +268,7 @@ def _length(x: Any) -> Any:
         return builtins.len(x)  # type: ignore[arg-type]
     x = convert_to_tensor(x)
     if not x.ndim:
-        raise TypeError("Scalar tensor has no `len()`")
+        _fail(TypeError("Scalar tensor has no `len()`"))
     return weak_int(dim(x, 0))
 
 

@@ -6,10 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.core.errors import locate
 from runtime.core.op import CAST
 from runtime.core.operations import OPERATIONS
-from runtime.core.positions import staging_error, user_position
+from runtime.core.positions import located, staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.trace import apply, convert_to_tensor
@@ -104,7 +103,7 @@ def _positional(function: str, args: Sequence[Any], keywords: Mapping[str, Any])
     rest = names[len(args) - 1:]
     if not keywords.keys() <= {*rest}:
         (name, *_) = [name for name in keywords if name not in rest]
-        raise _located(TypeError(f"{function}() got an unexpected keyword argument '{name}'"))
+        raise located(TypeError(f"{function}() got an unexpected keyword argument '{name}'"))
     last = max(rest.index(name) for name in keywords)
     return [*args, *[keywords.get(name) for name in rest[:last + 1]]]
 
@@ -126,19 +125,14 @@ def _kind(function: str, args: tuple[Any, ...], samples: Sequence[Any]) -> type:
         found: type = type(FUNCTIONS[function](*filled(args, samples)))
     except ValueError as error:
         if function not in _GIVES:  # such as a format that is wrong for all text
-            raise _located(error) from None
+            raise located(error) from None
         return _GIVES[function]
     except TypeError as error:
-        raise _located(error) from None
+        raise located(error) from None
     if found not in (bool, int, float, str, list, tuple):
         raise staging_error(f"text that only the graph knows is given to {function}() here, which makes a"
                             f" {found.__name__} of it", "Keep it as text.")
     return found
-
-
-def _located(error: Exception) -> Exception:
-    locate(error, user_position())
-    return error
 
 
 def _weak(number: Any, dtype: DType) -> Any:
