@@ -50,11 +50,11 @@ from runtime.staging.values import dict_presence
 from runtime.staging.values.container_arenas import readable
 from runtime.staging.values.dict import StagedDict
 from runtime.staging.values.dict_defaults import with_default
-from runtime.staging.values.dict_keys import certain, is_choice, is_staged_key, missing_key
+from runtime.staging.values.dict_keys import certain, check_hashable, is_choice, is_staged_key, missing_key
 from runtime.staging.values.element_layout import may_change
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.iterables import Counted, as_iterable, first_true, stacked, stages, view_of, weak_int
-from runtime.staging.values.key_parts import check_hashable, class_of_record, key_leaves_of, parts_of_key
+from runtime.staging.values.key_parts import class_of_record, key_leaves_of, parts_of_key
 from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text
 from runtime.staging.values.list_elements import following
 from runtime.staging.values.object_conflicts import retrace_for_elements

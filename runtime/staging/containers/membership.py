@@ -18,9 +18,9 @@ from runtime.staging.containers.comparison import equals
 from runtime.staging.values import dict_presence
 from runtime.staging.values.container_arenas import readable
 from runtime.staging.values.dict import StagedDict, View
+from runtime.staging.values.dict_keys import check_hashable
 from runtime.staging.values.generators import StagedGenerator, any_of, any_taken
 from runtime.staging.values.iterables import Staged, StagedRange, view_of
-from runtime.staging.values.key_parts import check_hashable
 from runtime.staging.values.list import StagedList
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.references import Reference

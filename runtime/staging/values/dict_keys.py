@@ -11,7 +11,7 @@ from runtime.core import pytree
 from runtime.core.errors import StagingError, UnimplementedError
 from runtime.core.object_mode import want_references
 from runtime.core.op import CAST
-from runtime.core.positions import staging_error
+from runtime.core.positions import located, staging_error
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import apply, convert_to_tensor
@@ -59,9 +59,9 @@ from runtime.staging.values.select import use
 from runtime.staging.values.tuple import StagedTuple, Tuples
 
 __all__ = [
-    "certain", "column_type", "entry_of", "is_alike", "is_any_order", "is_choice", "is_key", "is_number",
-    "is_staged_key", "is_text", "join_keys", "key_constants", "key_leaves", "key_structure", "key_to_set",
-    "missing_key", "raise_unless_there", "refused_key", "settled_key", "structure_with", "table_with", "to_set",
+    "certain", "check_hashable", "column_type", "entry_of", "is_alike", "is_any_order", "is_choice", "is_key",
+    "is_number", "is_staged_key", "is_text", "join_keys", "key_constants", "key_leaves", "key_structure",
+    "key_to_set", "missing_key", "raise_unless_there", "refused_key", "settled_key", "structure_with", "to_set",
 ]
 
 
@@ -173,7 +173,7 @@ def structure_with(structure: Any, key: Any) -> Any:
     return structure if same_layout(structure, joined) else joined
 
 
-def table_with(table: Table, structure: Any, key: Any) -> tuple[Table, Any]:
+def _table_with(table: Table, structure: Any, key: Any) -> tuple[Table, Any]:
     """A table with keys of that structure so that `key` can be set, and the structure of its keys; the same ones if
     nothing need change."""
     wider = structure_with(structure, key)
@@ -187,7 +187,7 @@ def to_set(table: Table, structure: Any, key: Any, what: str) -> tuple[Table, An
     """A table so that `key` can be set, the structure of its keys, and the leaves of the key. StagingError if it cannot
     be one beside the others; `what` it would be, in words."""
     if is_key(key):
-        table, structure = table_with(table, structure, key)
+        table, structure = _table_with(table, structure, key)
         leaves = key_leaves(structure, table.keys, key)
         if leaves is not None and _can_set(structure, key):
             return table, structure, leaves
@@ -262,7 +262,7 @@ def entry_of(table: Table, structure: Any, key: Any) -> Any:
     """The entry number of a key; 0, as an int or in the graph, if absent."""
     key, there = settled_key(key)
     if pytree.is_nested(structure) or isinstance(structure, Tuples):
-        table, structure = table_with(table, structure, key)  # a tuple of any length may equal one of a known length
+        table, structure = _table_with(table, structure, key)  # a tuple of any length may equal one of a known length
     leaves = key_leaves(structure, table.keys, key)
     if leaves is None:
         return 0
@@ -323,13 +323,13 @@ def key_leaves(structure: Any, columns: Sequence[ListValue] | None, key: Any) ->
     """The leaves of a key of that structure as tensors, of the columns' kinds if given; None if it cannot equal a key
     of that structure. TypeError if it is not hashable."""
     paired = _paired(structure, key)
-    if paired is None:
-        hash(_without_tensors(key))
-        return None
     rest = iter([None] * width_of(structure) if columns is None else [column.type.element for column in columns])
-    leaves = [column for layout, leaf in paired for column in _key_columns(
+    leaves = [column for layout, leaf in paired or () for column in _key_columns(
         layout, [*islice(rest, layout_of(layout).size)], leaf)]
-    return None if any([leaf is None for leaf in leaves]) else [*map(element_as_tensor, leaves)]
+    if paired is None or any([leaf is None for leaf in leaves]):
+        check_hashable(key)
+        return None
+    return [*map(element_as_tensor, leaves)]
 
 
 def column_type(part: TensorType) -> TensorType:
@@ -441,8 +441,14 @@ def _check_kind(key: Tensor, type: TensorType) -> None:
             "Cast it: the keys of a dict that changes in staged code are of one type.")
 
 
-def _without_tensors(key: Any) -> Any:
+def check_hashable(key: Any) -> None:
+    """TypeError, as Python's, for a key with a part that cannot be hashed, such as a list."""
     parts = key if isinstance(key, tuple) else parts_of_key(key)
     if parts is not None:
-        return tuple(map(_without_tensors, parts))
-    return None if isinstance(key, (Tensor, Text, StagedTuple)) else key
+        for part in parts:
+            check_hashable(part)
+    elif not is_staged_key(key):
+        try:
+            hash(key)
+        except TypeError as error:
+            raise located(error) from None

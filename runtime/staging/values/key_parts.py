@@ -8,11 +8,10 @@ from typing import Any
 
 from autograph.backend import fill
 from runtime.core import pytree
-from runtime.core.positions import generated_code, located
+from runtime.core.positions import generated_code
 
 __all__ = [
-    "check_hashable", "class_of_record", "is_tuple", "key_leaves_of", "names_of_fields", "parts_of_key",
-    "with_key_parts"]
+    "class_of_record", "is_tuple", "key_leaves_of", "names_of_fields", "parts_of_key", "with_key_parts"]
 
 
 def is_tuple(key: Any) -> bool:
@@ -61,10 +60,3 @@ def key_leaves_of(key: Any) -> list[Any]:
     """The parts of a key that have no parts, at any depth."""
     parts = parts_of_key(key)
     return [key] if parts is None else [leaf for part in parts for leaf in key_leaves_of(part)]
-
-
-def check_hashable(key: Any) -> None:
-    """TypeError, as Python's, for a key with a part that cannot be hashed, such as a list."""
-    for leaf in key_leaves_of(key):
-        if type(leaf).__hash__ is None:
-            raise located(TypeError(f"unhashable type: '{type(leaf).__name__}'"))

@@ -506,7 +506,7 @@ def test_membership_in_a_display(executor: str) -> None:
 
 @pytest.mark.parametrize("fn", [
     lambda x: {(x, [1]): 2}, lambda x: {(x, 1): 2}[x, [1]], lambda x: {1: 2}.get((x, [1])),
-    lambda x: (x, [1]) in {1: 2}, lambda x: (x, {}) in {(1, 2)}])
+    lambda x: (x, [1]) in {1: 2}, lambda x: (x, {}) in {(1, 2)}, lambda x: {(x, 1): 2}.get((x, {1}))])
 def test_keys_that_cannot_be_hashed_are_pythons_error(fn: Any) -> None:
     with pytest.raises(TypeError) as expected:
         fn(1)
