@@ -84,7 +84,7 @@ from runtime.ops.gather_nd import gather_nd
 from runtime.ops.host_functions import numpy_function, py_function
 from runtime.ops.indexing import reverse, strided_slice
 from runtime.ops.indexing import slice_ as slice
-from runtime.ops.linalg import clip_by_global_norm, clip_by_norm, einsum, matmul, norm, tensordot
+from runtime.ops.linalg import clip_by_global_norm, einsum, matmul, tensordot
 from runtime.ops.logic import (
     equal,
     greater,
@@ -135,6 +135,7 @@ from runtime.ops.math import (
     truncatediv,
     truncatemod,
 )
+from runtime.ops.matrix_functions import clip_by_norm, norm
 from runtime.ops.program_order import (
     control_dependencies,
     device,

@@ -12,7 +12,7 @@ from runtime.core import types as t
 from runtime.core.config import settings
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError, locate
 from runtime.core.op import Op
-from runtime.core.positions import place_of_result, user_position
+from runtime.core.positions import located, place_of_result, user_position
 from runtime.core.public_names import hint_at_public_names
 from runtime.core.recording import Recorder, forget_everywhere, record_everywhere
 from runtime.core.tensor import Tensor
@@ -336,6 +336,8 @@ def assert_shapes(shapes: Any, data: Any = None, summarize: int | None = None, m
         if symbols and symbols[0] in (..., "*"):
             symbols = symbols[1:]
             found = found[max(len(found) - len(symbols), 0):]
+        if ... in symbols:
+            raise located(ValueError(f"`...` stands for any axes only at the beginning of a shape, not in {wanted}"))
         fitting: list[Any] = [len(found) == len(symbols)]
         for size, symbol in zip(found, symbols):
             if symbol is not None and symbol != ".":

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from autograph.backend import deferred
-from runtime.core.errors import InvalidArgumentError
-from runtime.core.positions import located
 from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.trace import convert_beside, convert_to_tensor, init_scope
 from runtime.core.types import DType, float64
 from runtime.ops import math
 from runtime.ops.logic import equal, greater, less, logical_and, logical_or, where
-from runtime.ops.op_makers import FLOATS, apply_one, check_dtype, named
+from runtime.ops.op_makers import FLOATS, apply_one, check_dtype, matching, named
 from runtime.ops.reduction import reduce_any, reduce_sum
 from runtime.ops.segments import lgamma
 from runtime.ops.special_functions import POLYGAMMA
@@ -37,8 +35,8 @@ _BERNOULLI: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -6
 
 def _operands(op: str, *values: Any) -> tuple[DType, list[Tensor]]:
     """The operands' common dtype, and the operands in float64, each of the common shape."""
-    first = convert_to_tensor(values[0])
-    tensors = [first, *[convert_beside(value, first.dtype) for value in values[1:]]]
+    tensors = matching(*values)
+    first = tensors[0]
     for x in tensors:
         check_dtype(op, x.dtype, FLOATS)
         if x.dtype is not first.dtype:
@@ -161,15 +159,17 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
 # Zeta and polygamma.
 
 def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
-    """The Hurwitz zeta function: the sum of (q + n)^-x over n >= 0, for x > 1 and q > 0 (`tf.math.zeta`). It is inf at
-    x = 1, and nan for other arguments; TF also has values for negative q."""
+    """The Hurwitz zeta function: the sum of (q + n)^-x over n >= 0, for x > 1 (`tf.math.zeta`). It is inf at x = 1 and
+    for q = 0, -1, -2, ..., and nan for x < 1, and for negative q if x is not whole."""
     dtype, (x, q) = _operands("zeta", x, q)
-    is_inside = logical_and(greater(x, 1.0), greater(q, 0.0))
+    is_pole = logical_or(equal(x, 1.0), logical_and(greater(x, 1.0), logical_and(q <= 0.0, _is_whole(q))))
+    is_inside = logical_and(greater(x, 1.0), logical_or(greater(q, 0.0), logical_and(_is_whole(x), q > -np.inf)))
+    is_inside = logical_and(is_inside, equal(is_pole, False))
     s, start = where(is_inside, x, 2.0), where(is_inside, q, 1.0)
-    total: Any = 0.0
-    for n in range(10):
-        total = total + (start + float(n)) ** -s
-    end = start + 10.0
+    end, total = control_flow.while_loop(
+        lambda end, _: reduce_any(end < 10.0),
+        lambda end, total: (where(end < 10.0, end + 1.0, end), total + where(end < 10.0, end ** -s, 0.0)),
+        (start, 0.0 * start))
     power = end ** -s
     total = total + power * end / (s - 1.0) + 0.5 * power
     factor, power = s, power / end
@@ -177,17 +177,23 @@ def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
         total = total + coefficient * factor * power
         factor = factor * (s + (2.0 * k + 1.0)) * (s + (2.0 * k + 2.0))
         power = power / (end * end)
-    outside = where(equal(x, 1.0), convert_to_tensor(np.inf, float64), np.nan)
+    outside = where(is_pole, convert_to_tensor(np.inf, float64), np.nan)
     return named(math.cast(where(is_inside, total, outside), dtype), name)
 
 
+def _is_whole(x: Tensor) -> Tensor:
+    return equal(x, math.floor(x))
+
+
 def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """The derivative of order `a` of digamma, for one whole number `a` >= 0 that is known when a function is traced
-    (`tf.math.polygamma`). InvalidArgumentError for others."""
-    x = convert_to_tensor(x)
+    """The derivatives of orders `a` of digamma, element-wise, of floats; nan for an order that is negative or not whole
+    (`tf.math.polygamma`)."""
     with init_scope():
-        order = convert_beside(a, x.dtype)
+        order = convert_to_tensor(a) if isinstance(a, Tensor) else convert_beside(a, convert_to_tensor(x).dtype)
     known = np.unique(np.asarray(order)) if isinstance(order, EagerTensor) else np.array([])
-    if known.size != 1 or known[0] < 0 or known[0] != np.rint(known[0]):
-        raise located(InvalidArgumentError("polygamma takes one whole order of at least 0 for all elements"))
-    return named(apply_one(POLYGAMMA, x + math.cast(order * 0, x.dtype), order=int(known[0])), name)
+    dtype, (n, at) = _operands("polygamma", order, x)
+    if known.size == 1 and known[0] >= 0 and known[0] == np.rint(known[0]):
+        return named(math.cast(apply_one(POLYGAMMA, at, order=int(known[0])), dtype), name)
+    above = (2.0 * (n % 2.0) - 1.0) * math.exp(lgamma(n + 1.0)) * zeta(n + 1.0, at)
+    found = where(equal(n, 0.0), apply_one(POLYGAMMA, at, order=0), above)
+    return named(math.cast(where(logical_and(n >= 0.0, _is_whole(n)), found, np.nan), dtype), name)

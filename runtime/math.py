@@ -61,7 +61,6 @@ from runtime.ops.math import (
     minimum,
     mod,
     multiply,
-    multiply_no_nan,
     negative,
     nextafter,
     pow,
@@ -82,12 +81,10 @@ from runtime.ops.math import (
     tan,
     tanh,
     truediv,
-    xlog1py,
-    xlogy,
 )
 from runtime.ops.math import mod as floormod
 from runtime.ops.nn import log_sigmoid, log_softmax, softmax, softplus, softsign
-from runtime.ops.op_makers import named
+from runtime.ops.op_makers import matching, named
 from runtime.ops.reduction import (
     add_n,
     argmax,
@@ -181,12 +178,32 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     return divide_no_nan(ones_like(value), value, name)
 
 
+def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x * y, but 0 where y is 0, even if x is infinite or NaN (`tf.math.multiply_no_nan`)."""
+    x, y = matching(x, y)
+    lost = logical_and(equal(y, 0), not_equal(subtract(x, x), 0))  # otherwise y keeps its derivative x
+    return multiply(where(lost, zeros_like(x), x), y, name)
+
+
+def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x * log(y), but 0 where x is 0 (`tf.math.xlogy`)."""
+    x, y = matching(x, y)
+    zero = equal(x, 0)
+    return named(where(zero, zeros_like(x), multiply(x, log(where(zero, ones_like(y), y)))), name)
+
+
+def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x * log(1 + y), but 0 where x is 0 (`tf.math.xlog1py`)."""
+    x, y = matching(x, y)
+    zero = equal(x, 0)
+    return named(where(zero, zeros_like(x), multiply(x, log1p(where(zero, zeros_like(y), y)))), name)
+
+
 def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, 0 where x is 0, element-wise (`tf.math.xdivy`)."""
-    dividend = convert_to_tensor(x, dtype_hint=float32)
-    is_zero = equal(dividend, 0)
-    divisor = where(is_zero, ones_like(dividend), y)
-    return named(where(is_zero, zeros_like(dividend), divide(dividend, divisor)), name)
+    x, y = matching(x, y)
+    is_zero = equal(x, 0)
+    return named(where(is_zero, zeros_like(x), divide(x, where(is_zero, ones_like(y), y))), name)
 
 
 def cumulative_logsumexp(
@@ -195,8 +212,7 @@ def cumulative_logsumexp(
     """log(sum(exp(x))) of the elements up to each one along `axis`, without overflow, for floats
     (`tf.math.cumulative_logsumexp`).
 
-    `exclusive`: without the element itself; `reverse`: from the end. The sum of nothing is the least finite number,
-    as in TF, rather than -inf.
+    `exclusive`: without the element itself; `reverse`: from the end. The sum of nothing is -inf.
     """
     values = convert_to_tensor(x, dtype_hint=float32)
     along = axis_of("cumulative_logsumexp", axis, values.ndim)
@@ -209,8 +225,7 @@ def cumulative_logsumexp(
     _, rows = control_flow.while_loop(
         lambda step, _: step < count, lambda step, y: (step * 2, _logaddexp(y, _later(y, step))),
                          (1, rows))
-    found = moveaxis(rows[::-1] if reverse else rows, 0, along)
-    return maximum(found, values.dtype.min, name)
+    return named(moveaxis(rows[::-1] if reverse else rows, 0, along), name)
 
 
 def _later(rows: Tensor, step: Any) -> Tensor:

@@ -38,8 +38,10 @@ def test_zeta_polygamma_and_lbeta(way):
     np.testing.assert_allclose(found[1], [101.433304, 4.934802, 0.93480223, 0.39493406], rtol=1e-6)
     assert float(rt.math.lbeta([1.0, 2.0, 0.5])) == pytest.approx(-0.6286087)
     np.testing.assert_allclose(rt.math.zeta([2.0, 1.0, 0.5], [1.0, 1.0, 1.0]), [1.6449341, INF, NAN], rtol=1e-6)
-    with pytest.raises(rt.errors.InvalidArgumentError, match="one whole order"):
-        rt.math.polygamma([1.0, 2.0], [1.0, 2.0])
+    values = WAYS[way](rt.math.zeta)([2.0, 3.0, 2.0, 2.5], [-1.5, -0.25, -2.0, -1.5])  # measured in TF
+    np.testing.assert_allclose(values, [9.3792467, -61.34869, INF, NAN], rtol=1e-6)
+    orders = WAYS[way](rt.math.polygamma)(rt.constant([0.0, 1.0, 2.0, 1.5, -1.0]), 2)
+    np.testing.assert_allclose(orders, [0.42278433, 0.64493406, -0.40411380, NAN, NAN], rtol=1e-6)
 
 
 @pytest.mark.parametrize("way", WAYS)

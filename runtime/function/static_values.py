@@ -57,12 +57,13 @@ def is_tensor(x: Any) -> bool:
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor as an array if it is known now, otherwise None (`tf.get_static_value`)."""
+    """The value of a tensor as an array if it is known now, otherwise None; what is no tensor itself
+    (`tf.get_static_value`)."""
     if isinstance(tensor, EagerTensor):
         return tensor.numpy()
-    if isinstance(tensor, GraphTensor) and tensor.value.constant is not None:
-        return tensor.value.constant[()]
-    return None
+    if not isinstance(tensor, GraphTensor):
+        return tensor
+    return None if tensor.value.constant is None else tensor.value.constant[()]
 
 
 def evaluate(value: Value, known: Mapping[Value, Any]) -> Any:

@@ -16,7 +16,7 @@ from runtime.numpy.diagonals import trace as trace_of
 from runtime.numpy.functions import cross, outer, tensordot, vecdot
 from runtime.numpy.reductions import averaged
 from runtime.numpy.reductions import min as least
-from runtime.ops import complex_numbers, creation, decompositions, linalg, logic, math, reduction
+from runtime.ops import complex_numbers, creation, decompositions, linalg, logic, math, matrix_functions, reduction
 from runtime.ops import shape as shapes
 from runtime.ops.checks import require
 
@@ -68,7 +68,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
         return reduction.reduce_sum(astype(logic.not_equal(x, 0), x.dtype.real_dtype), axis, keepdims)
     elif isinstance(ord, (int, float)) and ord < 0:
         return math.pow(reduction.reduce_sum(math.pow(math.abs(x), float(ord)), axis, keepdims), 1.0 / ord)
-    found = linalg.norm(x, "euclidean" if ord is None or ord == "fro" else ord, axis, keepdims)
+    sizes = math.abs(x) if x.dtype.is_complex else x
+    found = matrix_functions.norm(sizes, "euclidean" if ord is None or ord == "fro" else ord, axis, keepdims)
     return math.maximum(found, 0.0) if ord in (1, np.inf) else found  # that of no elements is 0
 
 
@@ -228,4 +229,4 @@ def vector_norm(x: Any, axis: Any = None, keepdims: bool = False, ord: Any = 2) 
     x = math.abs(averaged(x))
     if ord == 2:
         return math.sqrt(reduction.reduce_sum(x * x, axis, keepdims))
-    return linalg.norm(x, ord, axis, keepdims)
+    return matrix_functions.norm(x, ord, axis, keepdims)

@@ -17,8 +17,9 @@ from runtime.ops.concat_split import concat
 from runtime.ops.creation import ones_like, zeros_like
 from runtime.ops.gather import gather_slices
 from runtime.ops.host_functions import numpy_function
-from runtime.ops.linalg import clip_by_norm, matmul
+from runtime.ops.linalg import matmul
 from runtime.ops.logic import equal, where
+from runtime.ops.matrix_functions import clip_by_norm
 from runtime.ops.nn import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits
 from runtime.ops.op_makers import named
 from runtime.ops.random_sources import source_of_seed

@@ -334,8 +334,8 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     `repeats`: a scalar, or one number per element.
     """
     x = convert_to_tensor(input, strings=True)
-    if axis is None:
-        x, axis = reshape(x, [-1]), 0
+    if axis is None or not x.ndim:
+        x, axis = reshape(x, [-1]), axis or 0
     place = axis_of("repeat", axis, x.ndim)
     counts = convert_to_tensor(repeats)
     size = dim(x, place, int64)

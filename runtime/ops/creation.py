@@ -250,6 +250,8 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any
         hint = t.float32 if is_small or any(type(x) is float for x in bounds) else t.float64
     first, last = (cast(x, hint) if isinstance(x, Tensor) and x.dtype.is_integer else
                    convert_to_tensor(x, dtype_hint=hint) for x in bounds)
+    if first.type.shape != last.type.shape:  # they broadcast
+        first, last = where(True, first, last), where(False, first, last)
     place = axis_of("linspace", axis, first.ndim + 1)
     count = range(num, dtype=t.int64)
     steps = reshape(count, [-1] + [1] * (first.ndim - place))

@@ -12,7 +12,7 @@ from runtime.core.op import Op, Sample
 from runtime.core.positions import located
 from runtime.core.string_arrays import element
 from runtime.core.tensor import Tensor
-from runtime.core.trace import apply, convert_to_tensor
+from runtime.core.trace import apply, convert_beside, convert_to_tensor
 from runtime.core.types import TensorType, bool_, float32, int32, int64, shape_text
 from runtime.ops.creation import fill, zeros
 from runtime.ops.effects import raise_unless
@@ -100,7 +100,7 @@ def _gathering(params: Any, indices: Any, axis: Any, batch_dims: int) -> tuple[T
         raise located(ShapeError(f"gather takes batch_dims from {-places.ndim} to {places.ndim} for indices of rank "
                                  f"{places.ndim}, not {count}"))
     batch = count + places.ndim if count < 0 else count
-    return x, places, {"axis": axis_of("gather", batch if axis is None else axis, x.ndim), "batch_dims": batch}
+    return x, places, {"axis": axis_of("gather", count if axis is None else axis, x.ndim), "batch_dims": batch}
 
 
 def gather_slices(params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0,
@@ -265,7 +265,9 @@ def tensor_scatter_nd_sub(
 ) -> Tensor:
     """`tensor` with `updates` subtracted at the rows of `indices` (`tf.tensor_scatter_nd_sub`).
     `bad_indices_policy`: as for `scatter_nd`."""
-    return _scattered("tensor_scatter_nd_sub", tensor, indices, negative(updates), "add", bad_indices_policy, name)
+    x = convert_to_tensor(tensor)
+    return _scattered("tensor_scatter_nd_sub", x, indices, negative(convert_beside(updates, x.dtype)), "add",
+                      bad_indices_policy, name)
 
 
 def tensor_scatter_nd_max(

@@ -458,6 +458,9 @@ def strided_slice(
     """
     starts, ends = numbers("the begin of strided_slice", begin), numbers("the end of strided_slice", end)
     steps = [1] * len(starts) if strides is None else numbers("the strides of strided_slice", strides)
+    if not len(starts) == len(ends) == len(steps):
+        raise located(ShapeError(f"strided_slice takes as many begins as ends and strides, not {len(starts)}, "
+                                 f"{len(ends)} and {len(steps)}"))
     index: list[Any] = []
     for i, (start, stop, step) in enumerate(zip(starts, ends, steps, strict=True)):
         if ellipsis_mask >> i & 1:

@@ -24,9 +24,9 @@ from runtime.ops.creation import range as range_
 from runtime.ops.indexing import getitem
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, not_equal, where
 from runtime.ops.op_makers import INEXACT, NUMERIC, apply_one, check_dtype, named, random_array
-from runtime.ops.reduction import add_n, reduce_max, reduce_sum
+from runtime.ops.reduction import add_n, reduce_sum
 from runtime.ops.shape import dim, dims, expand_dims, product, reshape, squeeze, transpose
-from runtime.ops.static_arguments import axes_of, axis_of, static_ints
+from runtime.ops.static_arguments import axis_of, static_ints
 
 # Products.
 
@@ -244,59 +244,20 @@ def _explicit(equation: str, ranks: list[int]) -> str:
 
 # Norms.
 
-def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False, name: str | None = None
-         ) -> Tensor:
-    """The norm along `axis` (`tf.norm`): a vector's along one axis or, by default, of all; a matrix's along two.
-
-    `ord`: "euclidean", a number or inf for vectors; "euclidean", "fro", 1 or inf for matrices. The derivative of the
-    Euclidean norm at 0 is NaN.
-    """
-    x = math.abs(tensor)
-    if isinstance(axis, (list, tuple)) and len(axis) == 2:
-        rows, columns = (axis_of("norm", a, x.ndim) for a in axis)
-        if ord in ("euclidean", "fro"):
-            result = math.sqrt(reduce_sum(math.square(x), [rows, columns], keepdims=True))
-        elif ord == 1 or ord == np.inf:
-            inner, outer = (rows, columns) if ord == 1 else (columns, rows)
-            result = reduce_max(reduce_sum(x, inner, keepdims=True), outer, keepdims=True)
-        else:
-            raise located(ValueError(f"the norm of a matrix has the ord 'euclidean', 'fro', 1 or inf, not {ord!r}"))
-    elif ord == "euclidean" or ord == 2:
-        result = math.sqrt(reduce_sum(math.square(x), axis, keepdims=True))
-    elif ord == 1:
-        result = reduce_sum(x, axis, keepdims=True)
-    elif ord == np.inf:
-        result = reduce_max(x, axis, keepdims=True)
-    elif isinstance(ord, (int, float)) and ord > 0:
-        result = math.pow(reduce_sum(math.pow(x, float(ord)), axis, keepdims=True), 1.0 / ord)
-    else:
-        raise located(ValueError(f"the norm of a vector has the ord 'euclidean' or a positive number, not {ord!r}"))
-    axes = axes_of("norm", axis, x.ndim)
-    return named(result if keepdims or not axes else squeeze(result, axes), name)
-
-
-def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
-    """`x` scaled to Euclidean norm 1 along `axis` (`tf.math.l2_normalize`)."""
+def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
+    """`x` scaled to Euclidean norm 1 along `axis`, or `dim`, its older name (`tf.math.l2_normalize`)."""
     value = convert_to_tensor(x)
-    squares = reduce_sum(math.square(value), axis, keepdims=True)
-    return math.multiply(value, math.rsqrt(math.maximum(squares, epsilon)), name)
-
-
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """`t` scaled down to Euclidean norm `clip_norm` along `axes`, if its norm is greater (`tf.clip_by_norm`). Of
-    `IndexedSlices` these are the rows' values."""
-    if hasattr(type(t), "__with_rows__"):
-        return t.__with_rows__(clip_by_norm(t.values, clip_norm, axes, name))  # type: ignore[no-any-return]
-    x = convert_to_tensor(t)
-    length = norm(x, axis=axes, keepdims=True)
-    return math.divide(math.multiply(x, clip_norm), math.maximum(length, clip_norm), name)
+    size = math.abs(value) if value.dtype.is_complex else value
+    squares = reduce_sum(math.square(size), axis if dim is None else dim, keepdims=True)
+    scale = math.rsqrt(math.maximum(squares, epsilon))
+    return math.multiply(value, math.cast(scale, value.dtype) if value.dtype.is_complex else scale, name)
 
 
 def global_norm(t_list: Any, name: str | None = None) -> Tensor:
     """The Euclidean norm of all elements of several tensors, and rows of `IndexedSlices` (`tf.linalg.global_norm`)."""
     rows = [x.values if hasattr(type(x), "__with_rows__") else x for x in t_list if x is not None]
     squares = [reduce_sum(math.square(math.abs(x))) for x in rows]
-    return math.sqrt(add_n(squares), name)
+    return math.sqrt(add_n(squares or [0.0]), name)
 
 
 def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None

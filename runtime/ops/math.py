@@ -38,6 +38,7 @@ from runtime.ops.op_makers import (
     apply_one,
     binary,
     check_dtype,
+    matching,
     named,
     of_ints,
     random_array,
@@ -173,13 +174,12 @@ maximum = binary("maximum", np.maximum, REAL, doc="""\
 The greater of x and y, element-wise (`tf.maximum`). Where they are equal, x has the derivative.""")
 minimum = binary("minimum", np.minimum, REAL, doc="""\
 The smaller of x and y, element-wise (`tf.minimum`). Where they are equal, x has the derivative.""")
-atan2 = binary("atan2", np.arctan2, FLOATS, doc="The angle of the point (x=y, y=x) (`tf.atan2`).")
+_ATAN2: Final = binary("atan2", np.arctan2, FLOATS, doc="The angle of the point (y, x).").op
 hypot = binary("hypot", np.hypot, FLOATS, doc="""\
 The distance of the point (x, y) from 0, without overflow on the way. The derivative there is 0.""")
 fmod = binary("fmod", np.fmod, FLOATS, doc="The remainder of x / y rounded towards zero: with the sign of x.")
 copysign = binary("copysign", np.copysign, FLOATS, doc="The absolute value of x, with the sign of y.")
-nextafter = binary("next_after", np.nextafter, FLOATS, public="nextafter",
-                   doc="The float next to x towards y (`tf.math.nextafter`).")
+_NEXT_AFTER: Final = binary("next_after", np.nextafter, FLOATS, doc="The float next to x towards y.").op
 gcd = binary("gcd", np.gcd, INTS, doc="The greatest common divisor of ints, element-wise (`numpy.gcd`).")
 lcm = binary("lcm", np.lcm, INTS, doc="The least common multiple of ints, element-wise (`numpy.lcm`).")
 
@@ -231,7 +231,8 @@ _STOP_GRADIENT = unary("stop_gradient", np.asarray, t.ALL, doc="x, as a constant
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     """The value of `input`, treated as a constant by derivatives (`tf.stop_gradient`)."""
-    return _STOP_GRADIENT(input, name)
+    x = convert_to_tensor(input, strings=True)
+    return x if x.dtype.is_string else _STOP_GRADIENT(x, name)
 
 
 # Dtypes.
@@ -258,6 +259,8 @@ def _cast(x: Tensor, dtype: DType) -> Tensor:
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """`value` in another dtype, clipped to its range (`tf.saturate_cast`)."""
     x, want = convert_to_tensor(value), as_dtype(dtype)
+    if want.is_floating and x.dtype.is_floating and want.size < x.dtype.size:
+        return cast(maximum(minimum(x, _like(want.max, x)), _like(want.min, x)), want, name)
     if not want.is_integer or x.dtype.level not in (1, 2):
         return cast(x, want, name)
     low, high = want.limits
@@ -350,31 +353,19 @@ def sign(x: Any, name: str | None = None) -> Tensor:
     return divide_no_nan(x, cast(abs(x), x.dtype), name)
 
 
-def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x * y, but 0 where y is 0, even if x is infinite or NaN (`tf.math.multiply_no_nan`)."""
-    y = convert_to_tensor(y, dtype_hint=t.float32)
-    x = convert_beside(x, y.dtype)
-    lost = logical_and(equal(y, 0), not_equal(subtract(x, x), 0))  # otherwise y keeps its derivative x
-    return multiply(where(lost, _like(0, x), x), y, name)
-
-
 def _like(value: complex, x: Tensor) -> Tensor:
     """The scalar `value` in the dtype of `x`."""
     return convert_to_tensor(x.dtype.as_numpy_dtype(value))
 
 
-def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x * log(y), but 0 where x is 0 (`tf.math.xlogy`)."""
-    x, y = convert_to_tensor(x), convert_to_tensor(y)
-    zero = equal(x, 0)
-    return named(where(zero, _like(0, x), multiply(x, log(where(zero, _like(1, y), y)))), name)
+def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+    """The angle of the point (x, y), element-wise, of floats (`tf.atan2`)."""
+    return named(apply_one(_ATAN2, y, x), name)
 
 
-def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x * log(1 + y), but 0 where x is 0 (`tf.math.xlog1py`)."""
-    x, y = convert_to_tensor(x), convert_to_tensor(y)
-    zero = equal(x, 0)
-    return named(where(zero, _like(0, x), multiply(x, log1p(where(zero, _like(0, y), y)))), name)
+def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
+    """The float next to x1 towards x2, element-wise (`tf.math.nextafter`)."""
+    return named(apply_one(_NEXT_AFTER, *matching(x1, x2)), name)
 
 
 def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -408,8 +399,11 @@ def square(x: Any, name: str | None = None) -> Tensor:
 
 
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """(x - y)², element-wise (`tf.math.squared_difference`)."""
-    return square(subtract(x, y), name)
+    """|x - y|², element-wise, in their dtype (`tf.math.squared_difference`)."""
+    difference = subtract(x, y)
+    if difference.dtype.is_complex:
+        return cast(square(abs(difference)), difference.dtype, name)
+    return square(difference, name)
 
 
 def reciprocal(x: Any, name: str | None = None) -> Tensor:

@@ -16,9 +16,13 @@ from runtime.ops.decompositions import svd, triangular_solve
 from runtime.ops.logic import greater, where
 from runtime.ops.op_makers import named
 from runtime.ops.reduction import reduce_max, reduce_sum
-from runtime.ops.shape import dim, dims, expand_dims, product, reshape, stack
+from runtime.ops.shape import dim, dims, expand_dims, moveaxis, product, reshape, squeeze, stack
+from runtime.ops.static_arguments import axes_of, axis_of
 
-__all__ = ["cholesky_solve", "cross", "matrix_rank", "normalize", "pinv", "tensor_diag", "tensor_diag_part"]
+__all__ = [
+    "cholesky_solve", "clip_by_norm", "cross", "matrix_rank", "norm", "normalize", "pinv", "tensor_diag",
+    "tensor_diag_part",
+]
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
@@ -76,11 +80,60 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
     return reduce_sum(math.cast(greater(s, limit), int32), -1, name=name)
 
 
+def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False, name: str | None = None
+         ) -> Tensor:
+    """The norm along `axis` (`tf.norm`): a vector's along one axis or, by default, of all; a matrix's along two.
+
+    `ord`: "euclidean", a number or inf for vectors; "euclidean", "fro", 1, 2 or inf for matrices. The Euclidean norm of
+    complex numbers has their dtype, as in TF; its derivative at 0 is NaN.
+    """
+    given = convert_to_tensor(tensor)
+    x = math.abs(given)
+    is_matrix = isinstance(axis, (list, tuple)) and len(axis) == 2
+    if is_matrix:
+        rows, columns = (axis_of("norm", a, x.ndim) for a in axis)
+        if ord in ("euclidean", "fro"):
+            result = math.sqrt(reduce_sum(math.square(x), [rows, columns], keepdims=True))
+        elif ord == 1 or ord == np.inf:
+            inner, outer = (rows, columns) if ord == 1 else (columns, rows)
+            result = reduce_max(reduce_sum(x, inner, keepdims=True), outer, keepdims=True)
+        elif ord == 2:
+            largest = reduce_max(svd(moveaxis(given, (rows, columns), (-2, -1)), compute_uv=False), -1)
+            result = expand_dims(expand_dims(largest, min(rows, columns)), max(rows, columns))
+        else:
+            raise located(ValueError(f"the norm of a matrix has the ord 'euclidean', 'fro', 1, 2 or inf, not {ord!r}"))
+    elif ord == "euclidean" or ord == 2:
+        result = math.sqrt(reduce_sum(math.square(x), axis, keepdims=True))
+    elif ord == 1:
+        result = reduce_sum(x, axis, keepdims=True)
+    elif ord == np.inf:
+        result = reduce_max(x, axis, keepdims=True)
+    elif isinstance(ord, (int, float)) and ord > 0:
+        result = math.pow(reduce_sum(math.pow(x, float(ord)), axis, keepdims=True), 1.0 / ord)
+    else:
+        raise located(ValueError(f"the norm of a vector has the ord 'euclidean' or a positive number, not {ord!r}"))
+    if given.dtype.is_complex and (ord == "euclidean" or ord == "fro" or (ord == 2 and not is_matrix)):
+        result = math.cast(result, given.dtype)
+    axes = axes_of("norm", axis, x.ndim)
+    return named(result if keepdims or not axes else squeeze(result, axes), name)
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """`t` scaled down to Euclidean norm `clip_norm` along `axes`, if its norm is greater (`tf.clip_by_norm`). Of
+    `IndexedSlices` these are the rows' values."""
+    if hasattr(type(t), "__with_rows__"):
+        return t.__with_rows__(clip_by_norm(t.values, clip_norm, axes, name))  # type: ignore[no-any-return]
+    x = convert_to_tensor(t)
+    clip_norm = math.cast(clip_norm, x.dtype)
+    length = norm(x, axis=axes, keepdims=True)
+    return math.divide(math.multiply(x, clip_norm), math.maximum(length, clip_norm), name)
+
+
 def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
     """The tensor divided by its norm along `axis`, and that norm, with axes of size 1 (`tf.linalg.normalize`). For
     `ord` and `axis` see `norm`."""
     x = convert_to_tensor(tensor)
-    length = linalg.norm(x, ord, axis, keepdims=True)
+    length = norm(x, ord, axis, keepdims=True)
     return named(x / math.cast(length, x.dtype), name), length
 
 

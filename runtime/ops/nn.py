@@ -109,7 +109,8 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
 def silu(features: Any, beta: Any = 1.0) -> Tensor:
     """x·sigmoid(beta·x) (`tf.nn.silu`)."""
     x = _float("silu", features)
-    return math.multiply(x, sigmoid(x if beta == 1.0 and not isinstance(beta, Tensor) else math.multiply(x, beta)))
+    scaled = math.multiply(x, math.cast(beta, x.dtype)) if isinstance(beta, Tensor) or beta != 1.0 else x
+    return math.multiply(x, sigmoid(scaled))
 
 
 swish = silu
@@ -126,14 +127,16 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     return math.negative(math.softplus(math.negative(_float("log_sigmoid", x))), name)
 
 
-def softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Tensor:
-    """exp(x) / sum(exp(x)) along `axis`, without overflow (`tf.nn.softmax`)."""
+def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """exp(x) / sum(exp(x)) along `axis`, by default the last, without overflow (`tf.nn.softmax`)."""
+    axis = -1 if axis is None else axis
     e = math.exp(_shifted("softmax", logits, axis))
     return math.divide(e, reduce_sum(e, axis, keepdims=True), name)
 
 
-def log_softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Tensor:
-    """log(softmax(x)) along `axis`, exact where softmax underflows (`tf.nn.log_softmax`)."""
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """log(softmax(x)) along `axis`, by default the last, exact where softmax underflows (`tf.nn.log_softmax`)."""
+    axis = -1 if axis is None else axis
     x = _shifted("log_softmax", logits, axis)
     return math.subtract(x, math.log(reduce_sum(math.exp(x), axis, keepdims=True)), name)
 
@@ -172,8 +175,7 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1, 
     (`tf.nn.softmax_cross_entropy_with_logits`).
     """
     x = _float("softmax_cross_entropy_with_logits", logits)
-    return math.negative(reduce_sum(math.multiply(convert_beside(labels, x.dtype),
-                                                  log_softmax(x, axis)), axis), name)
+    return math.negative(reduce_sum(math.multiply(math.cast(labels, x.dtype), log_softmax(x, axis)), axis), name)
 
 
 def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
@@ -317,12 +319,13 @@ def local_response_normalization(
 
 def batch_normalization(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any,
                         name: str | None = None) -> Tensor:
-    """(x - mean) / sqrt(variance + epsilon) · scale + offset (`tf.nn.batch_normalization`)."""
+    """(x - mean) / sqrt(variance + epsilon) · scale + offset, in the dtype of x (`tf.nn.batch_normalization`)."""
+    x = convert_to_tensor(x, dtype_hint=t.float32)
     factor = math.rsqrt(math.add(variance, variance_epsilon))
     if scale is not None:
         factor = math.multiply(factor, scale)
-    result = math.multiply(math.subtract(x, mean), factor)
-    return named(result if offset is None else math.add(result, offset), name)
+    result = math.multiply(math.subtract(x, math.cast(mean, x.dtype)), math.cast(factor, x.dtype))
+    return named(result if offset is None else math.add(result, math.cast(offset, x.dtype)), name)
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:

@@ -15,12 +15,12 @@ from runtime.core.integer_ranges import surely_fits
 from runtime.core.op import Errors, Op, Sample, Samples
 from runtime.core.string_arrays import remedy
 from runtime.core.tensor import Tensor
-from runtime.core.trace import apply, hint
+from runtime.core.trace import apply, convert_beside, convert_to_tensor, hint
 from runtime.core.types import DType, TensorType, broadcast_shapes
 
 __all__ = [
     "ALL", "BOOL", "COMPLEX", "ELEMENTWISE", "FLOATS", "INEXACT", "INTS", "NUMERIC", "REAL", "Binary", "DTypes",
-    "Unary", "apply_one", "binary", "check_dtype", "named", "of_ints", "random_array", "unary",
+    "Unary", "apply_one", "binary", "check_dtype", "matching", "named", "of_ints", "random_array", "unary",
 ]
 
 apply_one: Final = cast("Callable[..., Tensor]", apply)  # `apply` for ops with one tensor as the result
@@ -61,6 +61,15 @@ def check_dtype(op: str, dtype: DType, allowed: Iterable[DType]) -> None:
     cast = next((f"Cast it: rt.cast(x, rt.{name})." for name in ("float32", "int32", "bool") if name in names), "")
     raise DTypeError(f"{op} does not take {dtype.name}; it takes {', '.join(d.name for d in allowed)}",
                      remedy=remedy(dtype, otherwise=cast))
+
+
+def matching(*values: Any) -> list[Tensor]:
+    """The operands of a composed function as tensors, as those of an op: what is no tensor takes the dtype of the first
+    one that is, else that of a NumPy value; if there is none, Python numbers take float32."""
+    leader = next((value for value in values if hasattr(value, "dtype")), values[0])
+    leader = next((value for value in values if isinstance(value, Tensor)), leader)
+    first = convert_to_tensor(leader, dtype_hint=t.float32)
+    return [convert_beside(value, first.dtype) for value in values]
 
 
 def named(result: T, name: str | None) -> T:

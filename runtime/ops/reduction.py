@@ -178,16 +178,24 @@ def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False
 
 def reduce_euclidean_norm(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
                           ) -> Tensor:
-    """sqrt(sum(|x|²)) along `axis` (`tf.math.reduce_euclidean_norm`)."""
-    return math.sqrt(reduce_sum(math.square(math.abs(input_tensor)), axis, keepdims), name)
+    """sqrt(sum(|x|²)) along `axis`, in the dtype of the elements; of ints rounded down
+    (`tf.math.reduce_euclidean_norm`)."""
+    x = convert_to_tensor(input_tensor)
+    length = math.sqrt(math.cast(reduce_sum(math.square(math.abs(x)), axis, keepdims), _inexact(x)))
+    return named(length if length.dtype is x.dtype else math.cast(length, x.dtype), name)
+
+
+def _inexact(x: Tensor) -> DType:
+    """The real dtype in which a square root of sums of `x` is computed."""
+    return t.float64 if x.dtype.is_integer else x.dtype.real_dtype
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """The sum of a list of tensors of one shape (`tf.add_n`). ValueError for an empty list, ShapeError for shapes that
-    differ."""
-    if has_staged_items(inputs):
+    """The sum of a list of tensors of one shape, or of the rows of a tensor (`tf.add_n`). ValueError for an empty list,
+    ShapeError for shapes that differ."""
+    if has_staged_items(inputs) or not isinstance(inputs, (list, tuple)):
         return named(reduce_sum(inputs, 0), name)
-    items = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    items = list(inputs)
     if not items:
         raise located(ValueError("add_n takes a list of at least one tensor"))
     total = convert_to_tensor(items[0])

@@ -26,7 +26,7 @@ from runtime.ops.gather import (
     tensor_scatter_nd_update,
 )
 from runtime.ops.logic import equal, greater, greater_equal, less, less_equal, logical_and, where
-from runtime.ops.math import abs, cast, floor, log, maximum, minimum, sin, sqrt
+from runtime.ops.math import abs, cast, floor, is_inf, log, maximum, minimum, sin, sqrt, truediv, truncatediv
 from runtime.ops.op_makers import named
 from runtime.ops.reduction import reduce_all, reduce_max, reduce_prod, reduce_sum
 from runtime.ops.shape import dim, dims, product, reshape, size, stack
@@ -167,9 +167,12 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 
 
 def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The means of the rows with each id; 0 for an id without rows (`tf.math.segment_mean`)."""
+    """The means of the rows with each id, of ints rounded towards 0; 0 for an id without rows
+    (`tf.math.segment_mean`)."""
     x, ids = _rows_and_ids(data, segment_ids)
-    return named(_means(x, ids, _count(ids)), name)
+    divide = truncatediv if x.dtype.is_integer else truediv
+    count = _count(ids)
+    return named(divide(segment_totals(x, ids, count), _sizes(x, ids, count)), name)
 
 
 def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
@@ -223,7 +226,7 @@ def _means(x: Tensor, ids: Tensor, count: Any) -> Tensor:
 def _sizes(x: Tensor, ids: Tensor, count: Any) -> Tensor:
     """How many rows each segment has, at least 1, for each element."""
     found = segment_totals(ones_like(x), ids, count)
-    return maximum(found, ones_like(found))
+    return where(equal(found, 0), ones_like(found), found)
 
 
 def _by_segment(data: Any, segment_ids: Any, count: Any, combine: Callable[[Tensor, Tensor, Any], Tensor]) -> Tensor:
@@ -372,6 +375,8 @@ def lgamma(x: Any, name: str | None = None) -> Tensor:
     """
     tensor = convert_to_tensor(x)
     z = cast(tensor, float64)
+    is_infinite = is_inf(z)
+    z = where(is_infinite, 1.0, z)
     is_small = less(z, 0.5)
     y = where(is_small, 1.0 - z, z)
     is_near = less(y, 8.0)
@@ -386,4 +391,5 @@ def lgamma(x: Any, name: str | None = None) -> Tensor:
     value = where(is_near, value - log(factors), value)
     turned = where(is_small, z - floor(z), 0.5 * ones_like(z))
     reflected = math.log(math.pi) - log(abs(sin(math.pi * turned))) - value
-    return named(cast(where(is_small, reflected, value), tensor.dtype), name)
+    found = where(is_small, reflected, value)
+    return named(cast(where(is_infinite, math.inf, found), tensor.dtype), name)

@@ -134,8 +134,8 @@ def _in_format(x: Tensor, data_format: str) -> Tensor:
 
 def _blocks(op: str, input: Any, block_shape: Any, margins: Any, name: str) -> tuple[Tensor, list[int], list[Any]]:
     x = convert_to_tensor(input)
-    blocks = [int(size) for size in np.ravel(np.asarray(block_shape))]
     sides = np.asarray(margins).reshape(-1, 2).tolist()
+    blocks = [int(block_shape)] * 2 if np.ndim(block_shape) == 0 else [int(size) for size in np.asarray(block_shape)]
     if x.ndim <= len(blocks) or len(sides) != len(blocks) or any(size < 1 for size in blocks):
         raise located(ShapeError(f"{op} takes a batch of at least {len(blocks)} axes, with a block of at least 1 and "
                                  f"{name} for each, not {x.type} with {blocks} and {sides}"))

@@ -1,0 +1,69 @@
+"""Results of functions of TF's names that were measured in TensorFlow 2.21: values, dtypes and shapes."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from test_matrix_functions import both
+
+import runtime as rt
+
+INF = np.inf
+C = np.array([3 + 4j, 1j, 0], np.complex64)
+M = np.array([[3.0, 0.0], [4.0, 5.0]], np.float32)
+
+
+@pytest.mark.parametrize(("f", "want"), [
+    (lambda: rt.atan2(y=1.0, x=[0.0, -1.0]), np.float32([1.5707964, 2.3561945])),
+    (lambda: rt.math.nextafter(x1=1.0, x2=2), np.float32(1.0000001)),
+    (lambda: rt.math.lgamma([1.0, INF, -INF, -1.0]), np.float32([0, INF, INF, INF])),
+    (lambda: rt.math.squared_difference(C, 1), np.complex64([20, 2, 1])),
+    (lambda: rt.math.reduce_euclidean_norm(C), np.complex64(5.0990195)),
+    (lambda: rt.math.reduce_euclidean_norm([[3, 4], [2, 2]], 1), np.int32([5, 2])),
+    (lambda: rt.norm(C, keepdims=None), np.complex64(5.0990195)),
+    (lambda: rt.norm(C, ord=1), np.float32(6)),
+    (lambda: rt.norm(M, ord=2, axis=[0, 1]), np.float32(6.7082039)),
+    (lambda: rt.math.l2_normalize(C), np.complex64([0.5883484 + 0.7844645j, 0.19611613j, 0])),
+    (lambda: rt.math.segment_mean([1, 2, -5, 0], [0, 0, 1, 1]), np.int32([1, -2])),
+    (lambda: rt.math.segment_mean(C, [0, 0, 2]), np.complex64([1.5 + 2.5j, 0, 0])),
+    (lambda: rt.math.xlogy(2, rt.constant([1.0, 2.0])), np.float32([0, 1.3862944])),
+    (lambda: rt.math.xlogy(rt.constant([1.0, 0.0]), 2), np.float32([0.6931472, 0])),
+    (lambda: rt.math.xdivy(2, C[:2] + 1), np.complex64([0.25 - 0.25j, 1 - 1j])),
+    (lambda: rt.math.multiply_no_nan(C[:2], 2), np.complex64([6 + 8j, 2j])),
+    (lambda: rt.math.igamma(2, rt.constant([0.5, 1.0])), np.float32([0.09020401, 0.26424113])),
+    (lambda: rt.math.betainc(2.0, rt.constant(3.0, rt.float64), 0.5), np.float64(0.6875)),
+    (lambda: rt.math.softmax(rt.constant([[0.0, 0.0]]), axis=None), np.float32([[0.5, 0.5]])),
+    (lambda: rt.nn.log_softmax(rt.constant([0.0, 0.0]), None), np.float32([-0.6931472] * 2)),
+    (lambda: rt.nn.silu(rt.constant([1.0, -1.0]), beta=rt.constant(2.0)), np.float32([0.88079709, -0.11920292])),
+    (lambda: rt.nn.softmax_cross_entropy_with_logits(labels=[[1, 0]], logits=rt.constant([[0.0, 0.0]], rt.float64)),
+     np.float64([0.69314718])),
+    (lambda: rt.nn.batch_normalization(rt.constant([3.0], rt.float64), rt.constant(1.0), rt.constant(4.0),
+                                       rt.constant(1.0), None, 0.0), np.float64([2.0])),
+    (lambda: rt.clip_by_norm(rt.constant([3.0, 4.0], rt.float64), rt.constant(1.0)), np.float64([0.6, 0.8])),
+    (lambda: rt.linalg.global_norm([None]), np.float32(0)),
+    (lambda: rt.saturate_cast(rt.constant([1e9, -INF, 1.0]), rt.float16), np.float16([65504, -65504, 1])),
+    (lambda: rt.add_n(M), np.float32([7, 5])),
+    (lambda: rt.repeat(7, 2, axis=0), np.int32([7, 7])),
+    (lambda: rt.gather(M, [1, 0], batch_dims=-1), np.float32([[0, 3], [5, 4]])),
+    (lambda: rt.linspace(0.0, [1.0, 2.0], 1, axis=-1), np.float32([[0], [0]])),
+    (lambda: rt.linspace(rt.constant([0.0, 4.0]), 4.0, 3, axis=-1), np.float32([[0, 2, 4], [4, 4, 4]])),
+    (lambda: rt.linspace(0.0, [1.0, 2.0], 2), np.float32([[0, 0], [1, 2]])),
+    (lambda: rt.tensor_scatter_nd_sub(M, [[0]], [[1, 2]]), np.float32([[2, -2], [4, 5]])),
+    (lambda: rt.batch_to_space(rt.reshape(rt.range(4), [4, 1, 1, 1]), 2, [[0, 0], [0, 0]])[0, :, :, 0],
+     np.int32([[0, 1], [2, 3]])),
+])
+def test_results(f: Callable[[], Any], want: Any) -> None:
+    found = both(f)
+    assert (found.dtype, found.shape) == (want.dtype, want.shape)
+    np.testing.assert_allclose(found, want, rtol=1e-6, atol=1e-6)
+
+
+def test_values_that_are_no_numbers() -> None:
+    assert rt.stop_gradient(rt.constant(["a"])).numpy().tolist() == [b"a"]
+    assert rt.get_static_value(3) == 3
+    with pytest.raises(ValueError, match="only at the beginning"):
+        rt.debugging.assert_shapes([(M, ("N", ...))])
+    with pytest.raises(rt.errors.InvalidArgumentError, match="as many begins as ends and strides, not 1, 2 and 1"):
+        rt.strided_slice(M, [0], [1, 1])
