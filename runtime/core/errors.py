@@ -15,6 +15,7 @@ __all__ = [
     "AbortedError",
     "AlreadyExistsError",
     "CancelledError",
+    "DTypeConversionError",
     "DTypeError",
     "DTypeOverflowError",
     "DataLossError",
@@ -144,6 +145,10 @@ class ShapeError(InvalidArgumentError, ValueError):
 
 class DTypeError(InvalidArgumentError, TypeError):
     """Incompatible dtypes: TF2 raises InvalidArgumentError eagerly and TypeError in graphs."""
+
+
+class DTypeConversionError(DTypeError, ValueError):
+    """A tensor of another dtype than the one that is wanted: TF2 raises ValueError for it."""
 
 
 class DTypeOverflowError(DTypeError, OverflowError):

@@ -17,7 +17,7 @@ from runtime.core import narrow_floats
 from runtime.core.array_mode import need_objects
 from runtime.core.array_promotion import array_types, common_dtype, is_of_arrays, made_of_arrays
 from runtime.core.constant_arrays import adapt, adapted, constant_array, is_numpy_number, is_numpy_value
-from runtime.core.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, locate
+from runtime.core.errors import DTypeConversionError, DTypeError, InaccessibleTensorError, NumberOverflowError, locate
 from runtime.core.graph import Graph, Value
 from runtime.core.inaccessible import inaccessible
 from runtime.core.op import CAST, CONST, Errors, Op, belongs_to_user, better_error, kernel_for
@@ -228,8 +228,8 @@ def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None, string
             result = apply(CAST, value, dtype=want)
             assert isinstance(result, Tensor)
             return result
-        raise DTypeError(f"a tensor of dtype {value.dtype.name} was given where {want.name} is wanted",
-                         remedy=remedy(value.dtype, want, otherwise=f"Cast it: rt.cast(x, rt.{want.name})."))
+        raise DTypeConversionError(f"a tensor of dtype {value.dtype.name} was given where {want.name} is wanted",
+                                   remedy=remedy(value.dtype, want, otherwise=f"Cast it: rt.cast(x, rt.{want.name})."))
     hinted = None if dtype_hint is None else as_dtype(dtype_hint)
     takes_text = strings or (hinted is not None and hinted.is_string)
     array, weak = constant_array(value, want, takes_text and want is None)

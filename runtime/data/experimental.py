@@ -15,8 +15,9 @@ from runtime.data.threads import AUTOTUNE
 __all__ = [
     "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "ArrowDataset", "Counter", "CsvDataset",
     "ParquetDataset", "assert_cardinality", "bucket_by_sequence_length", "cardinality", "choose_from_datasets",
-    "dense_to_ragged_batch", "enumerate_dataset", "get_single_element", "group_by_window", "ignore_errors",
-    "make_csv_dataset", "sample_from_datasets", "scan", "snapshot", "take_while", "unbatch", "unique",
+    "dense_to_ragged_batch", "enumerate_dataset", "get_single_element", "get_structure", "group_by_window",
+    "ignore_errors", "make_csv_dataset", "map_and_batch", "sample_from_datasets", "scan", "snapshot", "take_while",
+    "unbatch", "unique",
 ]
 
 
@@ -51,8 +52,28 @@ take_while = _method("take_while")
 unbatch = _method("unbatch")
 unique = _method("unique")
 Counter = Dataset.counter
-choose_from_datasets = Dataset.choose_from_datasets
+
+
+def choose_from_datasets(datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = False) -> Dataset:
+    """As `Dataset.choose_from_datasets`, which stops at the first dataset that ends unless told otherwise
+    (`tf.data.experimental.choose_from_datasets`)."""
+    return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+
+
 sample_from_datasets = Dataset.sample_from_datasets
+
+
+def get_structure(dataset_or_iterator: Any) -> Any:
+    """The `element_spec` of a dataset or an iterator (`tf.data.experimental.get_structure`)."""
+    return dataset_or_iterator.element_spec
+
+
+def map_and_batch(
+    map_func: Callable[..., Any], batch_size: Any, num_parallel_batches: Any = None, drop_remainder: bool = False,
+    num_parallel_calls: Any = None,
+) -> Callable[[Dataset], Dataset]:
+    """`map` and then `batch`, for `Dataset.apply` (`tf.data.experimental.map_and_batch`)."""
+    return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(batch_size, drop_remainder)
 
 
 def get_single_element(dataset: Dataset) -> Any:

@@ -138,7 +138,7 @@ def _suppressed(boxes: Any, scores: Any, count: Any, iou: Any, least: Any, sigma
         total = areas + areas[best] - inter
         overlap = np.where((areas > 0) & (areas[best] > 0), inter / np.where(total > 0, total, 1), 0)
         if sigma > 0:
-            left = left * np.where(overlap <= iou, np.exp(-0.5 * overlap ** 2 / sigma), 0).astype(np.float32)
+            left = left * np.exp(-0.5 * overlap ** 2 / sigma).astype(np.float32)
             is_open &= left > least
         else:
             is_open &= overlap <= iou

@@ -13,7 +13,7 @@ from runtime.ops.concat_split import pad, tile
 from runtime.ops.indexing import reverse
 from runtime.ops.linalg import tensordot
 from runtime.ops.logic import equal, less, where
-from runtime.ops.math import abs, cast, clip_by_value, floor, log, maximum, minimum, rsqrt
+from runtime.ops.math import abs, cast, clip_by_value, floor, log, maximum, minimum, rsqrt, saturate_cast
 from runtime.ops.op_makers import named
 from runtime.ops.reduction import reduce_max, reduce_mean, reduce_min, reduce_sum
 from runtime.ops.shape import dim, dims, expand_dims, stack
@@ -156,9 +156,8 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
         return named(cast(x, target) / cast(x.dtype.limits[1], target), name)
     if target.is_floating:
         return named(cast(x, target), name)
-    low, top = target.limits
-    scaled = x * (float(top) + 0.5)
-    return named(cast(clip_by_value(scaled, float(low), float(top)) if saturate else scaled, target), name)
+    scaled = x * (float(target.limits[1]) + 0.5)
+    return named((saturate_cast if saturate else cast)(scaled, target), name)
 
 
 def _between_ints(x: Tensor, target: DType, saturate: bool) -> Tensor:

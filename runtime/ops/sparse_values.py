@@ -60,7 +60,7 @@ def bincount(
     values: Any, weights: Any = None, axis: int | None = 0, minlength: Any = None, maxlength: Any = None,
     binary_output: bool = False, name: str | None = None,
 ) -> SparseTensor:
-    """The number of occurrences of the ints that occur, int64, or the sums of their `weights`
+    """The number of occurrences of the ints that occur, in their dtype, or the sums of their `weights`
     (`tf.sparse.bincount`).
 
     `values`: dense or sparse ints, from 0 on; `weights` likewise. `axis`: 0 or None counts all elements, with a result
@@ -77,7 +77,7 @@ def bincount(
     if by_row and x.ndim > 2:
         raise located(ShapeError(f"bincount along an axis takes ints [rows, n], not of the shape {text_of(x.shape)}"))
     ids = math.cast(x.values if is_sparse(x) else shape.reshape(x, [-1]), t.int64)
-    amounts = _amounts(weights, ids)
+    amounts = _amounts(weights, x)
     sizes = sizes_of(x)
     rows = (x.indices[:, 0] if is_sparse(x) else math.floordiv(
         creation.range(math.cast(shape.size(ids), t.int64)), sizes[1])) if by_row else creation.zeros_like(ids)
@@ -94,10 +94,10 @@ def bincount(
     return result.with_values(creation.ones_like(result.values)) if binary_output else result
 
 
-def _amounts(weights: Any, ids: Tensor) -> Tensor:
-    """What each id counts."""
+def _amounts(weights: Any, values: Any) -> Tensor:
+    """What each of the values counts."""
     if weights is None:
-        return creation.ones_like(ids)
+        return creation.ones_like(values.values if is_sparse(values) else shape.reshape(values, [-1]))
     return weights.values if is_sparse(weights) else shape.reshape(convert_to_tensor(weights), [-1])
 
 

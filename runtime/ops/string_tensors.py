@@ -21,8 +21,8 @@ from runtime.core.types import DType, TensorType, broadcast_shapes
 from runtime.ops import math as math_ops
 from runtime.ops.fingerprint import fingerprint64
 from runtime.ops.op_makers import apply_one, named
-from runtime.ops.shape import expand_dims
-from runtime.ops.static_arguments import axis_of
+from runtime.ops.shape import expand_dims, squeeze
+from runtime.ops.static_arguments import axes_of, static_ints
 
 __all__ = ["add", "argument", "as_string", "data_of", "decode_raw", "elementwise", "join", "length", "lower",
            "need_strings", "one_of", "reduce_join", "regex_full_match", "regex_replace", "split", "strings", "strip",
@@ -283,6 +283,8 @@ def _substr_kernel(x: Any, start: Any, size: Any, *, unit: str) -> Any:
         if not -len(units) <= first <= len(units):
             raise InvalidArgumentError(f"pos {first} out of range for string {value!r}")
         first += len(units) if first < 0 else 0
+        if unit == "BYTE" and count < 0:  # TF takes the rest then
+            count = len(units)
         found = units[first:first + max(count, 0)]
         return found if unit == "BYTE" else data_of(found)
 
@@ -422,16 +424,17 @@ _REDUCE_JOIN: Final = Op("string_reduce_join", _reduce_join_kernel, _reduce_join
 
 
 def reduce_join(
-    inputs: Any, axis: int | None = None, keepdims: bool = False, separator: str = "", name: str | None = None
+    inputs: Any, axis: Any = None, keepdims: bool = False, separator: str = "", name: str | None = None
 ) -> Tensor:
-    """The strings along one axis, or all of them, joined; with `keepdims` the axes get size 1
-    (`tf.strings.reduce_join`)."""
+    """The strings along the axes joined, along one after the other, by default the last first; with `keepdims` the axes
+    get size 1 (`tf.strings.reduce_join`)."""
     x = strings(inputs)
     data = data_of(argument("separator", separator))
-    axes = list(range(x.ndim)) if axis is None else [axis_of("reduce_join", axis, x.ndim)]
-    for each in reversed(axes):
-        x = apply_one(_REDUCE_JOIN, x, axis=each, separator=data)
-    return named(expand_dims(x, axes) if keepdims else x, name)
+    axes = list(axes_of("reduce_join", axis, x.ndim))
+    order = reversed(axes) if axis is None else [each % x.ndim for each in static_ints("axis", axis)]
+    for each in order:
+        x = expand_dims(apply_one(_REDUCE_JOIN, x, axis=each, separator=data), each)
+    return named(x if keepdims or not axes else squeeze(x, axes), name)
 
 
 # Raw data.

@@ -29,8 +29,16 @@ def number_text(x: Any) -> str:
         return f'"{x.decode(errors="replace").translate(_ESCAPES)}"'
     if x.dtype.kind == "b":
         return str(int(x))
-    text = str(x)
-    return text.removesuffix(".0")
+    return str(x) if x.dtype.kind in "iuc" else _float_text(x)
+
+
+def _float_text(x: Any) -> str:
+    """A float with the digits that its type always keeps, or if it is another number then, with all that it may need:
+    those of 16 bits as float32."""
+    short, full, read = (15, 17, float) if x.dtype == np.float64 else (6, 9, np.float32)
+    value = float(x)
+    text = f"{value:.{short}g}"
+    return text if read(text) == value or value != value else f"{value:.{full}g}"
 
 
 def summary(x: Any, spec: str, summarize: int) -> str:

@@ -258,7 +258,7 @@ a"b
      "Corresponding x values: [1]\nCorresponding y values: [1]"),
     (lambda x: rt.debugging.assert_non_negative(-x[0]), "Condition x >= 0 did not hold.\nx: -1, y: 0"),
     (lambda x: rt.debugging.assert_near(rt.cast(x[0], rt.float32), 1.5),
-     "Condition |x - y| <= atol + rtol * |y| did not hold.\nx: 0.5, y: 2.9802322e-06"),
+     "Condition |x - y| <= atol + rtol * |y| did not hold.\nx: 0.5, y: 2.98023224e-06"),
     (lambda x: rt.debugging.check_numerics(rt.cast(x, rt.float32) / 0.0, "ratio"), "ratio : Tensor had Inf values"),
     (lambda x: rt.debugging.assert_rank(x, 2), "the tensor must have rank 2, but it is int32[3]"),
     (lambda x: rt.debugging.assert_rank_at_least(x, 2, "of x"),

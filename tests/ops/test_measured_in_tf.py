@@ -1,6 +1,7 @@
 """Results of functions of TF's names that were measured in TensorFlow 2.21: values, dtypes and shapes."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -51,6 +52,12 @@ M = np.array([[3.0, 0.0], [4.0, 5.0]], np.float32)
     (lambda: rt.linspace(rt.constant([0.0, 4.0]), 4.0, 3, axis=-1), np.float32([[0, 2, 4], [4, 4, 4]])),
     (lambda: rt.linspace(0.0, [1.0, 2.0], 2), np.float32([[0, 0], [1, 2]])),
     (lambda: rt.tensor_scatter_nd_sub(M, [[0]], [[1, 2]]), np.float32([[2, -2], [4, 5]])),
+    (lambda: rt.image.convert_image_dtype(rt.constant([0.5, 1.5, -2.0]), rt.int32, saturate=True),
+     np.int32([2 ** 30, 2 ** 31 - 1, -2 ** 31])),
+    (lambda: rt.image.non_max_suppression_with_scores(
+        [[0.0, 0, 1, 1], [0, 0.1, 1, 1.1], [2, 2, 3, 3]], [0.9, 0.8, 0.7], 3, soft_nms_sigma=0.5)[1],
+     np.float32([0.9, 0.7, 0.4096038])),
+    (lambda: rt.sparse.bincount(rt.constant([2, 0, 2])).values, np.int32([1, 2])),
     (lambda: rt.batch_to_space(rt.reshape(rt.range(4), [4, 1, 1, 1]), 2, [[0, 0], [0, 0]])[0, :, :, 0],
      np.int32([[0, 1], [2, 3]])),
 ])
@@ -58,6 +65,43 @@ def test_results(f: Callable[[], Any], want: Any) -> None:
     found = both(f)
     assert (found.dtype, found.shape) == (want.dtype, want.shape)
     np.testing.assert_allclose(found, want, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("x", "text"), [
+    ([1 / 3, 0.1, 123456.789, 16777216.0, 1e10, 1e-7, 2.0], "[0.333333343 0.1 123456.789 16777216 1e+10 1e-07 2]"),
+    (np.float64([1 / 3, 0.1, 1e10, 2.5]), "[0.33333333333333331 0.1 10000000000 2.5]"),
+    (np.float16([1 / 3, np.inf, np.nan]), "[0.333251953 inf nan]"),
+])
+def test_text_of_floats(x: Any, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    x = rt.constant(x)
+    rt.print(x, output_stream=sys.stdout, summarize=-1)
+    assert rt.strings.format("{}", x, summarize=-1).numpy().decode() + "\n" == capsys.readouterr().out == text + "\n"
+
+
+@pytest.mark.parametrize(("f", "want"), [
+    (lambda x: rt.strings.reduce_join(x, [0, 1], separator="-"), b"a-c-b-d"),
+    (lambda x: rt.strings.reduce_join(x, [1, 0], separator="-"), b"a-b-c-d"),
+    (lambda x: rt.strings.reduce_join(x, [-1, 0], keepdims=True), [[b"abcd"]]),
+    (lambda x: rt.strings.reduce_join(x, 0), [b"ac", b"bd"]),
+    (lambda x: rt.strings.substr("hello", [1, -2], -1), [b"ello", b"lo"]),
+])
+def test_strings(f: Callable[[Any], Any], want: Any) -> None:
+    x = rt.constant([["a", "b"], ["c", "d"]])
+    assert f(x).numpy().tolist() == rt.function(f)(x).numpy().tolist() == want if isinstance(want, list) else (
+        f(x).numpy() == rt.function(f)(x).numpy() == want)
+
+
+def test_the_older_choose_from_datasets_leaves_out_what_is_empty() -> None:
+    parts = [rt.data.Dataset.range(1), rt.data.Dataset.range(5, 7)]
+    choice = rt.data.Dataset.from_tensor_slices(np.int64([0, 0, 1, 1]))
+    for choose, want in ((rt.data.experimental.choose_from_datasets, [0, 5, 6]),
+                         (rt.data.Dataset.choose_from_datasets, [0])):
+        assert [int(x) for x in choose(parts, choice)] == want
+
+
+def test_a_tensor_of_another_dtype_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="float32 was given where int64 is wanted"):
+        rt.convert_to_tensor(rt.constant(1.0), rt.int64)
 
 
 def test_values_that_are_no_numbers() -> None:
