@@ -9,8 +9,7 @@ from typing import Any
 from runtime.core.public_names import hint_at_public_names
 from runtime.core.tensor import Tensor
 from runtime.core.types import as_dtype
-from runtime.ops.creation import fill, ones, zeros
-from runtime.ops.math import cast
+from runtime.ops.creation import constant, ones, zeros
 from runtime.ops.random import normal, uniform
 
 __all__ = ["Constant", "Initializer", "Ones", "RandomNormal", "RandomUniform", "Zeros"]
@@ -48,13 +47,14 @@ class Ones(Initializer):
 
 
 class Constant(Initializer):
-    """A constant (`tf.constant_initializer`)."""
+    """A constant: a scalar for all elements, or as many numbers as there are (`tf.constant_initializer`). Without a
+    dtype it has that of the constant. `support_partition` has no effect."""
 
-    def __init__(self, value: Any = 0) -> None:
+    def __init__(self, value: Any = 0, support_partition: bool = False) -> None:
         self.value = value
 
     def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
-        return fill(shape, cast(self.value, as_dtype(dtype or "float32")))
+        return constant(self.value, dtype, shape)
 
 
 class RandomUniform(Initializer):

@@ -18,8 +18,7 @@ from runtime.core.public_names import PUBLIC_NAMES
 from runtime.core.tf1_names import INSTEAD
 
 _OTHERS: Final = frozenset((
-    "SparseTensorSpec", "VariableSpec", "map_structure_up_to", "parse_sequence_example",
-    "reduce_max"))
+    "SparseTensorSpec", "VariableSpec", "map_structure_up_to", "parse_sequence_example"))
 """Names of TF that are missing, at least in some module, and are spelt like those of other functions."""
 _SHARING: Final = (runtime.nn, runtime.math, runtime.linalg, runtime.bitwise, runtime.debugging)
 """Modules in which a function may be looked for that is in another one."""

@@ -18,12 +18,13 @@ from runtime.ops.sparse import (
     to_dense,
 )
 from runtime.ops.sparse_shapes import concat, expand_dims, mask, reset_shape, reshape, retain, slice, transpose
-from runtime.ops.sparse_values import bincount, softmax, to_indicator
+from runtime.ops.sparse_values import bincount, eye, reduce_max, softmax, to_indicator
 
 __all__ = [
-    "SparseTensor", "add", "bincount", "concat", "expand_dims", "from_dense", "map_values", "mask", "maximum",
-    "minimum", "reduce_sum", "reorder", "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n",
-    "segment_sum", "slice", "softmax", "sparse_dense_matmul", "to_dense", "to_indicator", "transpose",
+    "SparseTensor", "add", "bincount", "concat", "expand_dims", "eye", "from_dense", "map_values", "mask", "maximum",
+    "minimum", "reduce_max", "reduce_sum", "reorder", "reset_shape", "reshape", "retain", "segment_mean",
+    "segment_sqrt_n", "segment_sum", "slice", "softmax", "sparse_dense_matmul", "to_dense", "to_indicator",
+    "transpose",
 ]
 
 hint_at_public_names(__name__)

@@ -163,26 +163,27 @@ _FROM_PYTHON: Final[dict[type, DType]] = {
     bool: bool_, int: int32, float: float32, complex: complex128, str: string, bytes: string}
 
 
-def as_dtype(value: Any) -> DType:
+def as_dtype(type_value: Any) -> DType:
     """The DType for a DType, a name, a NumPy dtype or scalar type, or a Python type (`tf.as_dtype`).
 
     Python's `int` is int32 and `float` is float32. TypeError if there is none.
     """
-    if isinstance(value, DType):
-        return value
-    if isinstance(value, str) and value in _FROM_NAME:
-        return _FROM_NAME[value]
-    if isinstance(value, type) and value in _FROM_PYTHON:
-        return _FROM_PYTHON[value]
-    if value is not None:
-        name = value if isinstance(value, str) else getattr(value, "name", None) or getattr(value, "__name__", None)
+    if isinstance(type_value, DType):
+        return type_value
+    if isinstance(type_value, str) and type_value in _FROM_NAME:
+        return _FROM_NAME[type_value]
+    if isinstance(type_value, type) and type_value in _FROM_PYTHON:
+        return _FROM_PYTHON[type_value]
+    if type_value is not None:
+        name = type_value if isinstance(type_value, str) else (
+            getattr(type_value, "name", None) or getattr(type_value, "__name__", None))
         if name in narrow_floats.NARROW:
             return _FROM_NAME.get(name) or _narrow(name)
         try:
-            return _FROM_NUMPY[np.dtype(value)]
+            return _FROM_NUMPY[np.dtype(type_value)]
         except (TypeError, KeyError):
             pass
-    raise TypeError(f"{value!r} is not a dtype; there are {', '.join(d.name for d in ALL)}")
+    raise TypeError(f"{type_value!r} is not a dtype; there are {', '.join(d.name for d in ALL)}")
 
 
 def _narrow(name: str) -> DType:

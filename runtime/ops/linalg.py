@@ -110,8 +110,12 @@ def _agreed(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return left, right
 
 
-def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, name: str | None = None) -> Tensor:
-    """The product of matrices [..., n, k] and vectors [..., k] (`tf.linalg.matvec`)."""
+def matvec(
+    a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, a_is_sparse: bool = False,
+    b_is_sparse: bool = False, name: str | None = None,
+) -> Tensor:
+    """The product of matrices [..., n, k] and vectors [..., k] (`tf.linalg.matvec`). `a_is_sparse` and `b_is_sparse`
+    have no effect."""
     return squeeze(matmul(a, expand_dims(b, -1), transpose_a, adjoint_a=adjoint_a), -1, name)
 
 

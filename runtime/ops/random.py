@@ -214,7 +214,7 @@ def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Tensor:
     return gather(x, argsort(uniform([dim(x, 0)], dtype=t.float64, seed=seed)), name=name)
 
 
-def categorical(logits: Any, num_samples: Any, dtype: Any = t.int64, seed: Any = None, name: str | None = None
+def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None
                 ) -> Tensor:
     """Classes drawn with probabilities proportional to exp(logits): [batch, classes] to int[batch, num_samples]
     (`tf.random.categorical`).
@@ -224,4 +224,4 @@ def categorical(logits: Any, num_samples: Any, dtype: Any = t.int64, seed: Any =
         raise ShapeError(f"categorical takes logits of shape [batch, classes], not {x.type}")
     u = uniform([dim(x, 0), num_samples, dim(x, 1)], dtype=x.dtype, seed=seed)
     noise = math.negative(math.log(math.negative(math.log(math.subtract(convert_to_tensor(1, x.dtype), u)))))
-    return argmax(math.add(x[:, None, :], noise), axis=2, output_type=dtype, name=name)
+    return argmax(math.add(x[:, None, :], noise), axis=2, output_type=t.int64 if dtype is None else dtype, name=name)

@@ -249,24 +249,30 @@ def _has_no_negatives(ids: Tensor) -> bool:
     return ids.dtype.is_unsigned or (known is not None and not (known < 0).any())
 
 
-def sparse_segment_sum(data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None
-                       ) -> Tensor:
+def sparse_segment_sum(
+    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None,
+    sparse_gradient: bool = False,
+) -> Tensor:
     """`segment_sum` of the rows of `data` at `indices` (`tf.sparse.segment_sum`). `num_segments`: the number of
-    results, by default as many as the last id asks for."""
+    results, by default as many as the last id asks for. `sparse_gradient` has no effect."""
     rows, segment_ids = _rows_and_ids(gather(data, indices), segment_ids)
     if num_segments is None:
         return named(segment_totals(rows, segment_ids, _count(segment_ids)), name)
     return unsorted_segment_sum(rows, segment_ids, num_segments, name)
 
 
-def sparse_segment_mean(data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None
-                        ) -> Tensor:
+def sparse_segment_mean(
+    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None,
+    sparse_gradient: bool = False,
+) -> Tensor:
     """As `sparse_segment_sum`, divided by the number of rows (`tf.sparse.segment_mean`)."""
     return _shared(data, indices, segment_ids, num_segments, lambda count: count, name)
 
 
-def sparse_segment_sqrt_n(data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None
-                          ) -> Tensor:
+def sparse_segment_sqrt_n(
+    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None,
+    sparse_gradient: bool = False,
+) -> Tensor:
     """As `sparse_segment_sum`, divided by the root of the number of rows (`tf.sparse.segment_sqrt_n`)."""
     return _shared(data, indices, segment_ids, num_segments, sqrt, name)
 

@@ -436,8 +436,9 @@ def dense_of(sp_input: Any, default_value: Any = None) -> Tensor:
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     """The non-zero elements, in row-major order (`tf.sparse.from_dense`)."""
-    tensor = convert_to_tensor(tensor)
-    where = logic.where(tensor if tensor.dtype.is_bool else logic.not_equal(tensor, 0))
+    tensor = convert_to_tensor(tensor, strings=True)
+    empty: Any = "" if tensor.dtype.is_string else 0
+    where = logic.where(tensor if tensor.dtype.is_bool else logic.not_equal(tensor, empty))
     return SparseTensor(where, gather_nd(tensor, where), sizes_of(tensor))
 
 

@@ -75,8 +75,9 @@ def mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> Indexe
     return IndexedSlices(gather(a.values, kept.idx), kept.out, a.sizes)
 
 
-def expand_dims(sp_input: SparseTensor, axis: Any = -1, name: str | None = None) -> SparseTensor:
-    """The tensor with a new axis of size 1 (`tf.sparse.expand_dims`)."""
+def expand_dims(sp_input: SparseTensor, axis: Any = None, name: str | None = None) -> SparseTensor:
+    """The tensor with a new axis of size 1, by default the last (`tf.sparse.expand_dims`)."""
+    axis = -1 if axis is None else axis
     sizes, axis = list(sp_input.sizes), axis_of("expand_dims", axis, sp_input.ndim + 1)
     columns = [sp_input.indices[:, i] for i in range(len(sizes))]
     columns.insert(axis, creation.zeros([shape.dim(sp_input.values, 0)], t.int64))

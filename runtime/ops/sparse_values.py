@@ -22,12 +22,15 @@ from runtime.ops.sparse import (
     dense_of,
     is_sparse,
     numbered,
+    reorder,
     sizes_of,
     text_of,
+    unnumbered,
     without_duplicates,
 )
+from runtime.ops.static_arguments import axes_of
 
-__all__ = ["bincount", "edit_distance", "softmax", "to_indicator"]
+__all__ = ["bincount", "edit_distance", "eye", "reduce_max", "softmax", "to_indicator"]
 
 
 def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
@@ -92,6 +95,29 @@ def bincount(
         shape.stack([rows, ids], 1), amounts, [sizes[0] if by_row else 1, count]))
     result = found if by_row else SparseTensor(found.indices[:, 1:], found.values, [count])
     return result.with_values(creation.ones_like(result.values)) if binary_output else result
+
+
+def eye(num_rows: Any, num_columns: Any = None, dtype: Any = t.float32, name: str | None = None) -> SparseTensor:
+    """The identity matrix (`tf.sparse.eye`)."""
+    columns = num_rows if num_columns is None else num_columns
+    line = creation.range(math.cast(math.minimum(num_rows, columns), t.int64))
+    return SparseTensor(shape.stack([line, line], 1), creation.ones_like(line, dtype), [num_rows, columns])
+
+
+def reduce_max(
+    sp_input: SparseTensor, axis: Any = None, keepdims: bool | None = None, output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The greatest of the values that are there, along axes (None: all): dense, with 0 where there is none, or sparse
+    with `output_is_sparse` (`tf.sparse.reduce_max`)."""
+    gone = axes_of("reduce_max", axis, sp_input.ndim)
+    kept = [i for i in range(sp_input.ndim) if i not in gone]
+    columns = gather(sp_input.indices, convert_to_tensor(kept, t.int32), axis=1)
+    distinct, place = sorting.unique(numbered(columns, [sp_input.sizes[i] for i in kept]), out_idx=t.int64)
+    sizes = [1 if i in gone else size for i, size in enumerate(sp_input.sizes) if keepdims or i not in gone]
+    greatest = unsorted_segment_max(sp_input.values, place, shape.size(distinct))
+    found = reorder(SparseTensor(unnumbered(distinct, sizes), greatest, sizes))
+    return found if output_is_sparse else named(dense_of(found), name)
 
 
 def _amounts(weights: Any, values: Any) -> Tensor:

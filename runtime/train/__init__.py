@@ -18,11 +18,12 @@ from runtime.train.checkpoint import (
     CheckpointOptions,
     CheckpointReader,
     RestoreStatus,
+    latest_checkpoint,
     list_variables,
     load_checkpoint,
     load_variable,
 )
-from runtime.train.manager import CheckpointManager, CheckpointState, get_checkpoint_state, latest_checkpoint
+from runtime.train.manager import CheckpointManager, CheckpointState, get_checkpoint_state
 from runtime.train.moving_average import ExponentialMovingAverage
 
 __all__ = [

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,17 +15,37 @@ from runtime.function.variable import Variable
 from runtime.train.objects import Composite, attribute_names, is_variable, leaves, parts, restore, state_of
 from runtime.train.storage import read_arrays, write_arrays
 
-__all__ = ["Checkpoint", "CheckpointOptions", "CheckpointReader", "RestoreStatus", "list_variables", "load_checkpoint",
-           "load_variable"]
+__all__ = ["Checkpoint", "CheckpointOptions", "CheckpointReader", "RestoreStatus", "latest_checkpoint",
+           "list_variables", "load_checkpoint", "load_variable"]
 
 VERSION: Final = 1
 SUFFIX: Final = ".safetensors"
+_OF_TF: Final = "/.ATTRIBUTES/VARIABLE_VALUE"
+"""What TensorFlow's checkpoints have after the path of a variable."""
+_NAME: Final = re.compile(r"(?P<prefix>.*)-(?P<number>[0-9]+)" + re.escape(SUFFIX))
 
 
 def file_of(prefix: Any) -> str:
     """The file of a checkpoint; the path may include the suffix."""
     path = str(os.fspath(prefix))
     return path if path.endswith(SUFFIX) else path + SUFFIX
+
+
+def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+    """The path of the checkpoint in the directory that was saved last; None if there is none
+    (`tf.train.latest_checkpoint`). Incomplete ones have other names, and so are not found."""
+    found = saved_in(os.fspath(checkpoint_dir))
+    return max(found, key=lambda one: (one[0], one[1]))[2] if found else None
+
+
+def saved_in(folder: str, prefix: str | None = None) -> list[tuple[int, int, str]]:
+    """Time, number and path of each checkpoint in the directory, or of those with this prefix."""
+    found = []
+    for entry in os.scandir(folder) if os.path.isdir(folder) else ():
+        match = _NAME.fullmatch(entry.name)
+        if match is not None and prefix in (None, match["prefix"]):
+            found.append((entry.stat().st_mtime_ns, int(match["number"]), entry.path[:-len(SUFFIX)]))
+    return found
 
 
 class CheckpointReader:
@@ -42,13 +63,13 @@ class CheckpointReader:
         """The names of values by other paths: those of the attributes of Keras layers and the like."""
 
     def has_tensor(self, name: str) -> bool:
-        return name in self._arrays
+        return name.removesuffix(_OF_TF) in self._arrays
 
     def get_tensor(self, name: str) -> Any:
         """The value of the variable, as a NumPy array. NotFoundError if there is none of this name."""
-        if name not in self._arrays:
+        if not self.has_tensor(name):
             raise located(NotFoundError(f"the checkpoint {self.path} has no {name!r}: it has {_some(self._arrays)}"))
-        return self._arrays[name].copy()
+        return self._arrays[name.removesuffix(_OF_TF)].copy()
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         return {name: list(array.shape) for name, array in self._arrays.items()}
@@ -58,8 +79,15 @@ class CheckpointReader:
 
 
 def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
-    """The contents of a checkpoint."""
-    return CheckpointReader(ckpt_dir_or_file)
+    """The contents of a checkpoint, or of the latest one in a directory (`tf.train.load_checkpoint`). NotFoundError if
+    there is none."""
+    path = os.fspath(ckpt_dir_or_file)
+    if not os.path.isdir(path):
+        return CheckpointReader(path)
+    latest = latest_checkpoint(path)
+    if latest is None:
+        raise located(NotFoundError(f"there is no checkpoint in the directory {path}"))
+    return CheckpointReader(latest)
 
 
 def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:

@@ -2,22 +2,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from runtime.train.checkpoint import SUFFIX, Checkpoint
+from runtime.train.checkpoint import SUFFIX, Checkpoint, saved_in
 
-__all__ = ["CheckpointManager", "CheckpointState", "get_checkpoint_state", "latest_checkpoint"]
-
-_NAME = re.compile(r"(?P<prefix>.*)-(?P<number>[0-9]+)" + re.escape(SUFFIX))
-
-
-def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
-    """The path of the checkpoint in the directory that was saved last; None if there is none
-    (`tf.train.latest_checkpoint`). Incomplete ones have other names, and so are not found."""
-    found = _saved(os.fspath(checkpoint_dir))
-    return max(found, key=lambda one: (one[0], one[1]))[2] if found else None
+__all__ = ["CheckpointManager", "CheckpointState", "get_checkpoint_state"]
 
 
 class CheckpointState(NamedTuple):
@@ -29,18 +19,8 @@ class CheckpointState(NamedTuple):
 
 def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> CheckpointState | None:
     """The checkpoints in the directory; None if there are none (`tf.train.get_checkpoint_state`)."""
-    paths = [path for _, _, path in sorted(_saved(os.fspath(checkpoint_dir)))]
+    paths = [path for _, _, path in sorted(saved_in(os.fspath(checkpoint_dir)))]
     return CheckpointState(paths[-1], paths) if paths else None
-
-
-def _saved(folder: str, prefix: str | None = None) -> list[tuple[int, int, str]]:
-    """Time, number and path of each checkpoint in the directory, or of those with this prefix."""
-    found = []
-    for entry in os.scandir(folder) if os.path.isdir(folder) else ():
-        match = _NAME.fullmatch(entry.name)
-        if match is not None and prefix in (None, match["prefix"]):
-            found.append((entry.stat().st_mtime_ns, int(match["number"]), entry.path[:-len(SUFFIX)]))
-    return found
 
 
 class CheckpointManager:
@@ -76,7 +56,7 @@ class CheckpointManager:
     @property
     def checkpoints(self) -> list[str]:
         """The paths of the checkpoints in the directory, oldest first."""
-        return [path for _, _, path in sorted(_saved(self.directory, self._name), key=lambda one: one[:2])]
+        return [path for _, _, path in sorted(saved_in(self.directory, self._name), key=lambda one: one[:2])]
 
     @property
     def latest_checkpoint(self) -> str | None:
@@ -108,7 +88,7 @@ class CheckpointManager:
         that is at least so many hours later than the last one kept."""
         if self._max is None:
             return
-        saved = sorted(_saved(self.directory, self._name), key=lambda one: one[:2])
+        saved = sorted(saved_in(self.directory, self._name), key=lambda one: one[:2])
         latest = {path, *(other for _, _, other in saved[-self._max:])}
         kept = None
         for moment, _, other in saved:

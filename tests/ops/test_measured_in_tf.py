@@ -13,6 +13,7 @@ import runtime as rt
 
 INF = np.inf
 C = np.array([3 + 4j, 1j, 0], np.complex64)
+SPARSE = rt.SparseTensor([[0, 0], [0, 1], [1, 0]], [-3, -1, 2], [3, 2])
 M = np.array([[3.0, 0.0], [4.0, 5.0]], np.float32)
 
 
@@ -58,6 +59,13 @@ M = np.array([[3.0, 0.0], [4.0, 5.0]], np.float32)
         [[0.0, 0, 1, 1], [0, 0.1, 1, 1.1], [2, 2, 3, 3]], [0.9, 0.8, 0.7], 3, soft_nms_sigma=0.5)[1],
      np.float32([0.9, 0.7, 0.4096038])),
     (lambda: rt.sparse.bincount(rt.constant([2, 0, 2])).values, np.int32([1, 2])),
+    (lambda: rt.sparse.to_dense(rt.sparse.eye(2, 3)), np.float32([[1, 0, 0], [0, 1, 0]])),
+    (lambda: rt.sparse.reduce_max(SPARSE, axis=1), np.int32([-1, 2, 0])),
+    (lambda: rt.sparse.reduce_max(SPARSE, axis=[0], keepdims=True), np.int32([[2, -1]])),
+    (lambda: rt.sparse.reduce_max(SPARSE), np.int32(2)),
+    (lambda: rt.sparse.reduce_max(SPARSE, 1, output_is_sparse=True).indices, np.int64([[0], [1]])),
+    (lambda: rt.constant_initializer([1, 2, 3, 4])([2, 2]), np.int32([[1, 2], [3, 4]])),
+    (lambda: rt.constant_initializer(2)([2], rt.float32), np.float32([2, 2])),
     (lambda: rt.batch_to_space(rt.reshape(rt.range(4), [4, 1, 1, 1]), 2, [[0, 0], [0, 0]])[0, :, :, 0],
      np.int32([[0, 1], [2, 3]])),
 ])
@@ -89,6 +97,51 @@ def test_strings(f: Callable[[Any], Any], want: Any) -> None:
     x = rt.constant([["a", "b"], ["c", "d"]])
     assert f(x).numpy().tolist() == rt.function(f)(x).numpy().tolist() == want if isinstance(want, list) else (
         f(x).numpy() == rt.function(f)(x).numpy() == want)
+
+
+PARTS = rt.SparseTensor([[0, 0], [0, 1], [1, 0]], [3, 1, 2], [3, 2])
+OTHERS = rt.SparseTensor([[0, 0], [2, 0]], [1, 7], [3, 2])
+
+
+@pytest.mark.parametrize(("f", "indices", "values", "shape"), [
+    (lambda: rt.sets.union(PARTS, OTHERS), [[0, 0], [0, 1], [1, 0], [2, 0]], [1, 3, 2, 7], [3, 2]),
+    (lambda: rt.sets.intersection(PARTS, OTHERS), [[0, 0]], [1], [3, 1]),
+    (lambda: rt.sets.difference(PARTS, OTHERS), [[0, 0], [1, 0]], [3, 2], [3, 1]),
+    (lambda: rt.sets.difference(PARTS, OTHERS, aminusb=False), [[2, 0]], [7], [3, 1]),
+    (lambda: rt.sets.union([[1, 1, 2]], [[5, 1, 1]]), [[0, 0], [0, 1], [0, 2]], [1, 2, 5], [1, 3]),
+    (lambda: rt.sets.union([["b", "a"]], [["c", "a"]]), [[0, 0], [0, 1], [0, 2]], [b"a", b"b", b"c"], [1, 3]),
+    (lambda: rt.sets.union([[[1, 1], [2, 3]]], [[[5, 1], [2, 2]]]),
+     [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1]], [1, 5, 2, 3], [1, 2, 2]),
+    (lambda: rt.sparse.from_dense([["", "a"]]), [[0, 1]], [b"a"], [1, 2]),
+])
+def test_sets(f: Callable[[], Any], indices: Any, values: Any, shape: Any) -> None:
+    for found in (f(), rt.function(f)()):
+        assert found.indices.numpy().tolist() == indices
+        assert found.values.numpy().tolist() == values
+        assert found.dense_shape.numpy().tolist() == shape
+
+
+def test_sizes_of_sets_and_what_is_no_set() -> None:
+    assert rt.sets.size(PARTS).numpy().tolist() == rt.function(lambda: rt.sets.size(PARTS))().numpy().tolist() == [
+        2, 1, 0]
+    for call, error, text in (
+            (lambda: rt.sets.union([1], [2]), rt.errors.InvalidArgumentError, "rank 2 or more"),
+            (lambda: rt.sets.union([[1]], [[1], [2]]), rt.errors.InvalidArgumentError, "last axis only"),
+            (lambda: rt.sets.union([[1.0]], [[2.0]]), TypeError, "ints and strings, not float32"),
+            (lambda: rt.sets.size([[1]]), TypeError, "takes a SparseTensor, not list")):
+        with pytest.raises(error, match=text):
+            call()
+
+
+def test_a_directory_stands_for_its_latest_checkpoint(tmp_path: Any) -> None:
+    with pytest.raises(rt.errors.NotFoundError, match="no checkpoint in the directory"):
+        rt.train.list_variables(tmp_path)
+    v = rt.Variable(1.0)
+    checkpoint = rt.train.Checkpoint(v=v)
+    checkpoint.save(str(tmp_path / "ck"))
+    v.assign(2.0)
+    checkpoint.save(str(tmp_path / "ck"))
+    assert rt.train.load_variable(str(tmp_path), "v/.ATTRIBUTES/VARIABLE_VALUE") == 2.0
 
 
 def test_the_older_choose_from_datasets_leaves_out_what_is_empty() -> None:
