@@ -27,8 +27,9 @@ def _results(node: Applied) -> Callable[..., list[Any]]:
 
     def call(*args: Any) -> list[Any]:
         made = func(*args)
+        is_one = single or (len(types) == 1 and not isinstance(made, (list, tuple)))
         return [convert_to_tensor(x, dtype_hint=type.dtype)
-                for x, type in zip([made] if single else made, types, strict=True)]
+                for x, type in zip([made] if is_one else made, types, strict=True)]
 
     return call
 

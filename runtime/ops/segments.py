@@ -381,7 +381,7 @@ def lgamma(x: Any, name: str | None = None) -> Tensor:
     """
     tensor = convert_to_tensor(x)
     z = cast(tensor, float64)
-    is_infinite = is_inf(z)
+    is_infinite, square = is_inf(z), z * z
     z = where(is_infinite, 1.0, z)
     is_small = less(z, 0.5)
     y = where(is_small, 1.0 - z, z)
@@ -398,4 +398,4 @@ def lgamma(x: Any, name: str | None = None) -> Tensor:
     turned = where(is_small, z - floor(z), 0.5 * ones_like(z))
     reflected = math.log(math.pi) - log(abs(sin(math.pi * turned))) - value
     found = where(is_small, reflected, value)
-    return named(cast(where(is_infinite, math.inf, found), tensor.dtype), name)
+    return named(cast(where(is_infinite, square, found), tensor.dtype), name)

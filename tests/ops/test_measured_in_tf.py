@@ -157,6 +157,31 @@ def test_a_tensor_of_another_dtype_is_a_value_error() -> None:
         rt.convert_to_tensor(rt.constant(1.0), rt.int64)
 
 
+def _gradient(f: Callable[[Any], Any], x: Any) -> Any:
+    x = rt.constant(x)
+    with rt.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    return tape.gradient(y, x)
+
+
+@pytest.mark.parametrize(("f", "x", "want"), [
+    (rt.sign, [1.5, -2.0, 0.0], [0, 0, 0]),
+    (rt.floor, [1.5], None),
+    (lambda x: rt.math.nextafter(x, [9.0, -9.0]), [1.0, 2.0], [1, 1]),
+    (lambda x: rt.math.nextafter([9.0, -9.0], x), [1.0, 2.0], [0, 0]),
+    (rt.math.lgamma, [1.0, INF], [-0.5772157, INF]),
+    (lambda x: rt.gather(x, [0, 1]), np.zeros((3, 0), np.float32), np.zeros((3, 0))),
+    (lambda x: rt.py_function(lambda v: v * 2, [x], [rt.float32])[0], [1.0, 2.0], [2, 2]),
+])
+def test_derivatives(f: Callable[[Any], Any], x: Any, want: Any) -> None:
+    for found in (_gradient(f, x), rt.function(_gradient)(f, x)):
+        if want is None:
+            assert found is None
+        else:
+            np.testing.assert_allclose(rt.convert_to_tensor(found), want, rtol=1e-5)
+
+
 def test_values_that_are_no_numbers() -> None:
     assert rt.stop_gradient(rt.constant(["a"])).numpy().tolist() == [b"a"]
     assert rt.get_static_value(3) == 3

@@ -36,7 +36,7 @@ def _gather(node: Applied, ct: Any) -> Sequence[Any]:
 def of_rows(values: Any, indices: Any, x: Any) -> Update:
     """The cotangent of `x` from those of its slices along the first axis."""
     return Update(lambda sum: add_at(sum, values, indices, 0),
-                  lambda: (reshape(values, [-1, *dims(x)[1:]]), reshape(indices, [-1])))
+                  lambda: (reshape(values, [product(dims(indices)), *dims(x)[1:]]), reshape(indices, [-1])))
 
 
 def add_at(sum: Any, ct: Any, indices: Any, axis: int, batch: int = 0) -> Any:

@@ -12,4 +12,3 @@ constant("its result is of bools", "equal", "not_equal", "less", "less_equal", "
 constant("its result is of ints or bools", "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift",
          "right_shift", "nonzero", "gcd", "lcm", "bitcast")
 constant("its result is an index", "rank_texts")
-constant("it is a step function of its operand's neighbours", "next_after")

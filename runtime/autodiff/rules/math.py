@@ -73,6 +73,10 @@ def _of_root(t: Any, x: Any, out: Any) -> Any:
     return where(logical_and(equal(t, 0), equal(out, 0)), 0, divide(t * 0.5, out))
 
 
+def _zero(t: Any, *_: Any) -> Any:
+    return where(False, t, 0)
+
+
 elementwise("add", _same, _same)
 elementwise("subtract", _same, _negated)
 elementwise("multiply", lambda t, x, y, out: t * y, lambda t, x, y, out: t * x)
@@ -88,7 +92,9 @@ elementwise("atan2", lambda t, y, x, out: divide(t * x, x * x + y * y),
             lambda t, y, x, out: negative(divide(t * y, x * x + y * y)))
 elementwise("hypot", lambda t, x, y, out: t * _share(x, out), lambda t, x, y, out: t * _share(y, out))
 elementwise("copysign", lambda t, x, y, out: t * (sign(x) * copysign(1.0, y)), None)
+elementwise("next_after", _same, _zero)
 elementwise("negative", _negated)
+elementwise("sign", _zero)  # TF has no derivative of `floor` and the like, but this one
 
 # Roots, exponentials and logarithms.
 
@@ -126,7 +132,7 @@ elementwise("atanh", lambda t, x, out: divide(t, 1 - x * x))
 
 elementwise("relu", lambda t, x, out: where(greater(out, 0), t, 0))
 
-constant("a step function: its derivative is 0 wherever it has one", "floordiv", "sign", "floor", "ceil", "rint")
+constant("a step function: its derivative is 0 wherever it has one", "floordiv", "floor", "ceil", "rint")
 constant("it is a constant by its definition", "stop_gradient")
 
 
