@@ -240,6 +240,8 @@ if TYPE_CHECKING:
     from runtime.batching.vmap import vectorized_map, vmap
     from runtime.compat import get_logger
     from runtime.core.absent import RaggedTensor, ragged
+    from runtime.eigenvalues import eig, eigvals
+    from runtime.factorizations import sqrtm as matrix_square_root
     from runtime.function.concrete import ConcreteFunction
     from runtime.function.function import Function
     from runtime.function.retracing import RetracingWarning
@@ -276,6 +278,8 @@ _LATE = deferred_names(globals(), {
     "runtime.batching.vmap": ("vectorized_map", "vmap"),
     "runtime.compat": ("get_logger",),
     "runtime.dtypes": ("bfloat16",),
+    "runtime.eigenvalues": ("eig", "eigvals"),
+    "runtime.factorizations": ("sqrtm as matrix_square_root",),
     "runtime.function.concrete": ("ConcreteFunction",),
     "runtime.function.function": ("Function",),
     "runtime.function.retracing": ("RetracingWarning",),
@@ -378,6 +382,8 @@ __all__ = [
     "dynamic_partition",
     "dynamic_stitch",
     "edit_distance",
+    "eig",
+    "eigvals",
     "einsum",
     "ensure_shape",
     "equal",
@@ -437,6 +443,7 @@ __all__ = [
     "map_fn",
     "math",
     "matmul",
+    "matrix_square_root",
     "maximum",
     "meshgrid",
     "minimum",

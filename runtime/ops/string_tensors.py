@@ -439,33 +439,43 @@ def reduce_join(
 
 # Raw data.
 
-def _raw_kernel(x: Any, *, out_type: DType, little_endian: bool) -> Any:
+def _raw_kernel(x: Any, *, out_type: DType, little_endian: bool, fixed_length: int | None = None) -> Any:
     items = x.reshape(-1).tolist()
+    if fixed_length is not None:
+        items = [item[:fixed_length].ljust(fixed_length, b"\0") for item in items]
     sizes = {len(item) for item in items}
     if len(sizes) > 1 or any(size % out_type.size for size in sizes):
         raise InvalidArgumentError(f"decode_raw takes strings of one length, a multiple of {out_type.size} bytes for "
                                    f"{out_type.name}, not of {sorted(sizes)}")
     order = out_type.np.newbyteorder("<" if little_endian else ">")
     flat = np.frombuffer(b"".join(items), order).astype(out_type.np)
-    return flat.reshape(*x.shape, sizes.pop() // out_type.size if sizes else 0)
+    return flat.reshape(*x.shape, sizes.pop() // out_type.size if sizes else (fixed_length or 0) // out_type.size)
 
 
-def _raw_rule(x: TensorType, *, out_type: DType, little_endian: bool) -> TensorType:
+def _raw_rule(x: TensorType, *, out_type: DType, little_endian: bool, fixed_length: int | None = None) -> TensorType:
     need_strings("decode_raw", x)
-    return TensorType(out_type, (*x.shape, None))
+    if fixed_length is not None and (fixed_length <= 0 or fixed_length % out_type.size):
+        raise InvalidArgumentError(f"the fixed_length of decode_raw is a multiple of the {out_type.size} bytes of "
+                                   f"{out_type.name}, not {fixed_length}")
+    return TensorType(out_type, (*x.shape, None if fixed_length is None else fixed_length // out_type.size))
 
 
 def _raw_samples(rng: np.random.Generator) -> Iterable[Sample]:
     for dtype in (t.uint8, t.int16, t.float32):
         yield (string_array([b"abcd", b"efgh"]),), {"out_type": dtype, "little_endian": True}
     yield (string_array(b"abcd"),), {"out_type": t.int32, "little_endian": False}
+    yield (string_array([b"a", b"abcd"]),), {"out_type": t.uint8, "little_endian": True, "fixed_length": 3}
 
 
 _RAW: Final = Op("decode_raw", _raw_kernel, _raw_rule, samples=_raw_samples, errors=(InvalidArgumentError,),
                  doc="The bytes of strings as numbers: one more axis.")
 
 
-def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Tensor:
-    """The bytes of strings of one length as numbers, along a new last axis (`tf.io.decode_raw`)."""
+def decode_raw(
+    input_bytes: Any, out_type: Any, little_endian: bool = True, fixed_length: Any = None, name: str | None = None,
+) -> Tensor:
+    """The bytes of strings of one length as numbers, along a new last axis (`tf.io.decode_raw`). `fixed_length`: the
+    first so many bytes of each string, with zeros after shorter ones."""
+    length = {} if fixed_length is None else {"fixed_length": static_ints("the fixed_length", fixed_length)[0]}
     return named(apply_one(_RAW, strings(input_bytes), out_type=t.as_dtype(out_type),
-                           little_endian=bool(little_endian)), name)
+                           little_endian=bool(little_endian), **length), name)

@@ -66,6 +66,9 @@ M = np.array([[3.0, 0.0], [4.0, 5.0]], np.float32)
     (lambda: rt.sparse.reduce_max(SPARSE, 1, output_is_sparse=True).indices, np.int64([[0], [1]])),
     (lambda: rt.constant_initializer([1, 2, 3, 4])([2, 2]), np.int32([[1, 2], [3, 4]])),
     (lambda: rt.constant_initializer(2)([2], rt.float32), np.float32([2, 2])),
+    (lambda: rt.io.decode_raw(["ab", "abcde"], rt.uint8, True, 4), np.uint8([[97, 98, 0, 0], [97, 98, 99, 100]])),
+    (lambda: rt.io.decode_raw(["abcde"], rt.int16, fixed_length=4), np.int16([[25185, 25699]])),
+    (lambda: rt.matrix_square_root([[4.0, 0.0], [0.0, 9.0]]), np.float32([[2, 0], [0, 3]])),
     (lambda: rt.batch_to_space(rt.reshape(rt.range(4), [4, 1, 1, 1]), 2, [[0, 0], [0, 0]])[0, :, :, 0],
      np.int32([[0, 1], [2, 3]])),
 ])
