@@ -66,8 +66,6 @@ def test_submodules_and_names_of_tf1_say_what_to_write() -> None:
         (lambda: rt.math.stack, "module 'runtime.math' has no attribute 'stack': it is rt.stack"),
         (lambda: rt.random.concat, "module 'runtime.random' has no attribute 'concat': this version does not have it; "
                                    "dir(runtime.random) lists what there is"),
-        (lambda: rt.sparse.reduce_max, "module 'runtime.sparse' has no attribute 'reduce_max': TF has it, but this "
-                                       "version does not"),
         (lambda: rt.io.parse_sequence_example, "module 'runtime.io' has no attribute 'parse_sequence_example': TF has "
                                                "it, but this version does not"),
         (lambda: rt.linalg.xyzzy, "module 'runtime.linalg' has no attribute 'xyzzy': this version does not have it; "
