@@ -173,8 +173,7 @@ def _pow(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
 
 
 def _simple_power(b: Builder, x: Val, y: Val) -> Val | None:
-    """A power that one correctly rounded instruction computes: the inverse, the square, and the square root, adjusted
-    to give 0 for -0.0 and infinity for -inf; else None."""
+    """A power that takes a few correctly rounded instructions: by a constant multiple of 1/2 up to 8; else None."""
     if y.ref == const(y.ty, -1.0).ref:
         return b.fdiv(const(x.ty, 1.0), x)
     if y.ref == const(y.ty, 2.0).ref:
@@ -182,6 +181,9 @@ def _simple_power(b: Builder, x: Val, y: Val) -> Val | None:
     if y.ref == const(y.ty, 0.5).ref:
         root = b.intrinsic("sqrt", b.fadd(x, const(x.ty, 0.0)))
         return b.select(b.fcmp("oeq", x, const(x.ty, -math.inf)), const(x.ty, math.inf), root)
+    for twice in range(-16, 17):
+        if twice and y.ref == const(y.ty, twice / 2).ref:
+            return registry.call(b, f"pow.{twice}", x)
     return None
 
 

@@ -6,6 +6,7 @@ vector_abi.py).
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Final
 
@@ -44,6 +45,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Num]]] = {
     "fmod": fmod.fmod,
     "mod": fmod.mod,
     "floordiv": fmod.floordiv,
+    **{f"pow.{twice}": functools.partial(power.multiple_of_half, twice=twice) for twice in range(-16, 17) if twice},
 }
 
 BRANCHING: Final = ("sin", "cos", "tan", "fmod", "mod", "floordiv")  # functions with a rare, slow case
