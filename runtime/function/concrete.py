@@ -265,7 +265,7 @@ class ConcreteFunction:
         """Whether the trace serves calls with arrays at the places where this one has them."""
         if self._array_pattern is not None:
             return self._array_pattern == call.arrays
-        return not call.arrays or not (self._writes_tensors or any(getattr(x, "is_object", False) for x in call.passed))
+        return not call.arrays or not (self._writes_tensors or call.has_array_objects)
 
     def distinguished(self, variables: Sequence[Variable]) -> Collection[int]:
         """The indices of a call's variables that this trace does not abstract over: their identities affect it, or it

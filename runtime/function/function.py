@@ -228,6 +228,7 @@ class Function(Called, Inspected):
     def _concrete_for(self, call: Call, graph: Graph | None) -> ConcreteFunction | None:
         """The trace for a call; None if the call is to be traced into `graph`, that of its caller."""
         if graph is not None and (has_objects(call.containers) or (
+                call.has_array_objects and self.input_signature is None) or (  # its results may be views of them
                 not (call.leaves or call.variables) and is_traced_here(self._pending))):
             return None
         try:
@@ -494,7 +495,7 @@ class Function(Called, Inspected):
         variables = self._signature.placeholders(call)
         known = {x.value: leaf._array for x, leaf in zip(inputs, call.leaves, strict=True)
                  if isinstance(leaf, EagerTensor)}
-        objects = self._forms.objects or any(getattr(x, "is_object", False) for x in call.passed)
+        objects = self._forms.objects or call.has_array_objects
         all_captured = list(self._forms.captured)
         paths = self._signature.input_names(call, as_paths=True)
         mode = tracing_objects(objects, bool(call.arrays), any(not call.passed[i].ndim for i, *_ in call.arrays))

@@ -130,6 +130,11 @@ class Call:
         """The ids of the mutable containers and arrays among its arguments."""
         return {id(x) for x in (*self.containers, *self._own_arrays()) if not isinstance(x, tuple)}
 
+    @property
+    def has_array_objects(self) -> bool:
+        """Whether it passes an array that is an object of the caller's trace."""
+        return any(getattr(x, "is_object", False) for x in self._own_arrays())
+
     def shares(self, arrays: Sequence[Any]) -> bool:
         """Whether its arguments share memory with one of these."""
         return bool(arrays) and any(share_memory(x, array) for x in self._own_arrays() for array in arrays)

@@ -250,3 +250,32 @@ def test_an_array_beside_a_tensor_gives_a_tensor_which_no_assignment_changes(nam
     found = rt.function(skipped, executor=executor)(np.ones((1, 2), np.float32))
     for one, other in zip([*expected[:2], *expected[2]], [*found[:2], *found[2]], strict=True):
         np.testing.assert_array_equal(np.asarray(other), np.asarray(one))
+
+
+def _swapped(a, b, k):
+    a += b * k
+    return b, a
+
+
+def _filled(a, k):
+    a[1:] += k
+    return a[1:]
+
+
+def _steps(swap, fill, a, b, n):
+    for k in range(n):
+        a, b = swap(a, b, k)
+        part = fill(b, k)
+        part[0] -= 1
+    a[0] += 1
+    return a, b
+
+
+@pytest.mark.parametrize("n", [3, 50])
+def test_traced_callees_return_their_arguments_and_views_of_these(n: int) -> None:
+    expected, found = [np.arange(3.0), np.ones(3)], [np.arange(3.0), np.ones(3)]
+    _steps(_swapped, _filled, *expected, n)
+    swap, fill = rt.function(_swapped), rt.function(_filled)
+    returned = rt.function(lambda a, b, n: _steps(swap, fill, a, b, n))(*found, n)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal([x.numpy() for x in returned], expected[::-1] if n % 2 else expected)
