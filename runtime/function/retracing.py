@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from autograph.backend import format_error
 from runtime.core.positions import user_position
+from runtime.core.trace import current_graph
 from runtime.core.types import TensorSpec
 from runtime.function.argument_structure import is_leaf
 from runtime.function.number_state import StagedNumber
@@ -161,7 +162,7 @@ class History:
         return f"Pass a tensor, for example rt.constant({path}): then one trace serves all values."
 
     def _warn(self, fn: Any, key: str, what: str, remedy: str) -> None:
-        if key in self._warned:
+        if key in self._warned or current_graph() is not None:  # what a caller's trace contains is traced once
             return
         self._warned.add(key)
         position = user_position()

@@ -299,6 +299,16 @@ def test_python_numbers_that_keep_changing_are_warned_of_once():
         r"Pass a tensor, for example rt\.constant\(n\): then one trace serves all values\.", str(warning.message))
 
 
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_change_within_one_trace_are_not_warned_of():
+    @rt.function
+    def part(x, n):
+        return x[n]
+
+    f = rt.function(lambda x: [part(x, n) for n in range(8)])
+    assert [int(x) for x in f(rt.range(8))] == list(range(8))
+
+
 def test_the_cache_is_bounded_and_drops_the_one_not_used_for_longest():
     @rt.function(max_traces=2)
     def f(x, mode):
