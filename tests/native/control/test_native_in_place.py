@@ -130,7 +130,28 @@ def jumps(n, x):
     return x
 
 
-IN_PLACE = [sieve, quicksort, bubbles, inserts, two_loops, called, of_an_object, slices, rows, mostly_as_it_is, jumps]
+def two_buffers(n, x):
+    y = x * 2
+    for _ in range(n):
+        for i in range(1, n):
+            y[i] = x[i - 1] + x[i] // 3
+        x, y = y, x
+    return x, y
+
+
+def three_buffers(n, x):
+    y, z, turns = x * 2, x + 5, 0
+    while turns < n:
+        y[turns] = x[0] - z[turns]
+        x, y, z = z, x, y
+        turns += 1
+        if x[turns - 1] > 20:
+            break
+    return x, y, z
+
+
+IN_PLACE = [sieve, quicksort, bubbles, inserts, two_loops, called, of_an_object, slices, rows, mostly_as_it_is, jumps,
+            two_buffers, three_buffers]
 
 
 def returns(n, x):

@@ -55,6 +55,8 @@ class Carried:
         self.others: dict[int, Val] = {}
         self.ahead: dict[int, Leaf] = {}
         self.current: list[Value] = []
+        self.rotated: set[int] = set()  # arrays that exchange their buffers; they have no second one
+        self.can_rotate = {k for k, operand in enumerate(operands) if isinstance(operand, int)}  # not variables
         self.moved: set[tuple[int, int]] = set()  # phis' parts (address, sizes) of arrays that some iteration changes
 
     def enter(self, k: int, type: Type, x: Array, operand: int | Variable) -> Leaf:
@@ -125,6 +127,7 @@ class Carried:
         """Reset, to emit another version of the same loop."""
         self.others.clear()
         self.ahead.clear()
+        self.rotated.clear()
 
     def store_ahead(self, body: Graph) -> None:
         """Let the body compute a next array, or the array that a next array pads, directly in the next array's buffer,
@@ -177,8 +180,13 @@ class Carried:
         inside: list[tuple[int, Array]] = []
         outside: list[tuple[int, Array]] = []
         news = self._next_arrays(results)
+        exchanged = self._exchanged(news)
+        self.rotated |= exchanged
         for k, x in news.items():
-            if _is_memory(x) and x.pointer.ref == self._now(k).pointer.ref:
+            if k in exchanged:
+                assert isinstance(x, Leaf)
+                final[k] = x
+            elif _is_memory(x) and x.pointer.ref == self._now(k).pointer.ref:
                 final[k] = x
             elif self.pinned[k]:
                 self.w.writes_late = True
@@ -205,6 +213,18 @@ class Carried:
                 assert isinstance(x, Array)
                 news[k] = x.leaf if isinstance(x, (Map, Joined)) and x.leaf is not None else x
         return news
+
+    def _exchanged(self, news: dict[int, Array]) -> set[int]:
+        """Arrays that only exchange their memory, as in `u, v = v, u`, so that their buffers do, too."""
+        places = {self._now(k).pointer.ref: k for k in news if k in self.can_rotate and not self.pinned[k]}
+        source: dict[int, int] = {}
+        for k, x in news.items():
+            j = places.get(x.pointer.ref, k) if _is_memory(x) and k in places.values() else k
+            if j != k and self.types[j] == self.types[k] and same_dims(x.dims, self._now(j).dims):
+                source[k] = j
+        while source.keys() != set(source.values()):
+            source = {k: j for k, j in source.items() if k in source.values() and j in source}
+        return set(source)
 
     def _now(self, k: int) -> Leaf:
         current = self.current[k]
@@ -269,7 +289,8 @@ class Carried:
         """A buffer for the next value of array `k`, other than that of its current value."""
         w, b = self.w, self.w.b
         x = self.current[k]
-        assert isinstance(x, Leaf)
+        assert isinstance(x, Leaf) and k not in self.rotated
+        self.can_rotate.discard(k)
         slot = self.slots[k]
         own = self.own[k]
         assert own is not None
@@ -312,9 +333,11 @@ class Carried:
             elif isinstance(x, Listed):
                 merged[k] = [self.w.b.hidden(length) for length in merged[k]]
         values = self.rebuilt(merged)
-        for x, first in zip(values, self.first, strict=True):
+        exchanged = [x.bases for k in self.rotated if isinstance(x := self.first[k], Leaf)]
+        for k, (x, first) in enumerate(zip(values, self.first, strict=True)):
             if isinstance(x, Leaf) and isinstance(first, Leaf):
-                x.bases |= first.bases  # the loop writes it if it is dead afterwards: an enclosing loop may own it
+                # the loop writes it if it is dead afterwards: an enclosing loop may own it
+                x.bases = x.bases.union(first.bases, *(exchanged if k in self.rotated else ()))
         return values
 
     def vals(self, values: Sequence[Value] | None = None) -> list[list[Val]]:
