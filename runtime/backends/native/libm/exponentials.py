@@ -25,6 +25,7 @@ from runtime.backends.native.libm.expressions import (
     two_sum,
     where,
 )
+from runtime.backends.native.llvm.values import BITS
 
 INF: Final = float("inf")
 NAN: Final = float("nan")
@@ -229,12 +230,17 @@ def split_exponent(x: Num) -> tuple[Num, Num]:
 
 
 def split_subnormal(x: Num) -> tuple[Num, Num]:
-    """`split_exponent` of any positive x; k is a float."""
+    """`split_exponent` of any positive x; k is a float.
+
+    Without selects: of these LLVM makes, for scalars under AVX-512, code that sets a byte of a register, so that each
+    iteration of a loop waits for the one before.
+    """
     kind = x.kind
-    tiny = x < 2.0 ** (2 - BIAS[kind])
-    scale = MANTISSA[kind] + 2
-    k, m = split_exponent(where(tiny, x * 2.0 ** scale, x))
-    return k.to(kind) - where(tiny, x.constant(float(scale)), 0.0), m
+    stored, scale = MANTISSA[kind], MANTISSA[kind] + 2
+    is_tiny = (x.bits() - (2 << stored)) >> (BITS[kind] - 1)  # -1 if it is, else 0
+    factor = ((is_tiny & (scale << stored)) + (BIAS[kind] << stored)).from_bits(kind)
+    k, m = split_exponent(x * factor)
+    return (k - (is_tiny & scale)).to(kind), m
 
 
 def log_reduced(k: Num, f: Num, low: Num | None = None) -> Num:
