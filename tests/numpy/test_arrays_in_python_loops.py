@@ -169,3 +169,27 @@ def test_places_of_a_size_that_the_graph_knows():
 
     a = np.arange(400.0).reshape(20, 20)
     assert float(rt.function(total)(a, rt.constant(3))) == total(a, 3)
+
+
+def in_memory_order(a, is_changed=False):
+    total = 0.0
+    for x in np.nditer(a):
+        total = total * 1.001 + x.item()
+        if is_changed:
+            a[-1, -1] = total
+    return total
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+@pytest.mark.parametrize("view", [
+    lambda a: a, lambda a: a.T, lambda a: a[::-1], lambda a: a[:, ::-1], lambda a: a[3:9]])
+def test_nditer(view, is_changed):
+    a = np.random.default_rng(0).random((20, 20))
+    want = in_memory_order(view(expected := a.copy()), is_changed)
+    assert np.isclose(rt.function(in_memory_order)(view(a), is_changed), want)
+    np.testing.assert_allclose(a, expected)
+
+
+def test_nditer_of_what_is_not_contiguous():
+    with pytest.raises(rt.errors.UnimplementedError, match="takes one contiguous array(.|\n)*Loop over a.flat"):
+        rt.function(in_memory_order)(np.ones((4, 4))[:, ::2])

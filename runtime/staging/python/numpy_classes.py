@@ -1,5 +1,5 @@
-"""Classes of NumPy that are called with values of the graph: scalars, `vectorize`, `ndenumerate` and `ndindex`; and
-elements as Python's numbers, by `item` and `tolist`."""
+"""Classes of NumPy that are called with values of the graph: scalars, `vectorize`, `ndenumerate`, `ndindex` and
+`nditer`; and elements as Python's numbers, by `item` and `tolist`."""
 from __future__ import annotations
 
 import functools
@@ -11,7 +11,8 @@ import numpy as np
 
 from autograph.backend import operators
 from runtime.core import types as t
-from runtime.core.errors import UnimplementedError
+from runtime.core.array_mode import need_objects
+from runtime.core.errors import StagingError, UnimplementedError
 from runtime.core.op import CAST
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located
@@ -47,6 +48,8 @@ def instead_of(fn: Any, values: Sequence[Any]) -> Function | None:
         return is_scalar
     if fn is np.ndenumerate:
         return _enumerated
+    if fn is np.nditer:
+        return _in_memory_order
     if fn in _IN_PYTHON:
         return operators.call(_IN_PYTHON[fn])  # type: ignore[no-any-return]
     return _vectorized if fn is np.vectorize.__call__ else None
@@ -79,6 +82,20 @@ def _enumerated(arr: Any) -> Any:
         return StagedZip(places, elements)
     rows: Any = EagerRows(elements)
     return zip(places, rows, strict=True)
+
+
+def _in_memory_order(op: Any, *options: Any, **named: Any) -> Any:
+    """`numpy.nditer` of one array, as the array of its elements."""
+    need_objects(StagingError("the order of the elements of an array in memory is asked for"))
+    model = getattr(op, "model", None)
+    if model is not None:  # the order in memory is also that of a reversed view
+        op = op[tuple([slice(None, None, -1 if step < 0 else 1) for step in model.strides])]
+        model = op.model
+    if options or named or not isinstance(op, GraphTensor) or not (model is None or model.flags.forc):
+        raise located(UnimplementedError(
+            "numpy.nditer takes one contiguous array in a graph, and no options",
+            remedy="Loop over a.flat, zip(a.flat, b.flat) or np.ndindex(a.shape)."))
+    return op.ravel("K")
 
 
 def _from_items(iter: Any, dtype: Any, count: int = -1) -> Any:
