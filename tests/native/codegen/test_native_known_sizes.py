@@ -167,3 +167,20 @@ def test_gradients_outside_of_the_function_where_operands_broadcast() -> None:
         for one, other in zip(gradients("native", *sizes), gradients("numpy", *sizes), strict=True):
             assert one.shape == other.shape
             np.testing.assert_allclose(one.numpy(), other.numpy(), 2e-5, 1e-6)
+
+
+@pytest.mark.parametrize("value", [-1, -0.0, np.nan, 1e300, np.complex128(1, -0.0), True], ids=str)
+def test_copies_of_a_large_constant_of_one_number_are_written(value):
+    def f(a):
+        table = np.full(70_000, value)
+        table[a[0]] = a[1]
+        return table, table[a[0]:].sum()
+
+    a = np.array([3, 1])
+    traced = rt.function(f, executor="native")
+    for found, want in zip(traced(a), f(a), strict=True):
+        assert found.dtype == want.dtype
+        np.testing.assert_allclose(found.numpy(), want)
+        np.testing.assert_array_equal(np.signbit(found.numpy().imag), np.signbit(np.imag(want)))
+    text = traced.get_concrete_function(a).inspect_llvm(optimized=False)
+    assert text.count("call void @llvm.memcpy") == 1, "only the result is copied"

@@ -94,6 +94,7 @@ class Lowering(Failures):
         self.b.types.update({"%frame": "ptr", "%args": "ptr", "%constants": "ptr"})
         self.call_sites: list[callbacks.Site] = []
         self.constants: list[Any] = []  # arrays whose addresses are in the frame
+        self.uniform: dict[str, Scalar] = {}  # by address, the number in large constants of one, such as np.full(n, -1)
         self.slots = 0  # number of pairs
         self.first_slot = Val("ptr", "%frame"), FIRST_SLOT  # the address of the pairs: a pointer and an offset in words
         self.on_stack = _STACK, _STACK_ALL  # the sizes up to which an array, and all, are on the stack
@@ -174,6 +175,10 @@ class Lowering(Failures):
     def copy(self, source: Leaf, pointer: Val) -> None:
         """Copy all elements of an array in C order."""
         b = self.b
+        if source.pointer.ref in self.uniform:
+            number = Map("splat", source.dtype, source.dims, lambda b, x: x, [self.uniform[source.pointer.ref]], 0)
+            self.store_all([(number, Leaf(source.dtype, source.dims, pointer))])
+            return
         size = b.imul(b.product(source.dims), source.dtype.size)
         b.call("void", "llvm.memcpy.p0.p0.i64", pointer, source.pointer, b.i64(size), Val("i1", "false"))
         self.copied(size)
@@ -440,7 +445,10 @@ class Lowering(Failures):
         self.constants.append(np.ascontiguousarray(array).reshape(array.shape))
         self.b.entry.append(f"  %constant{len(self.constants) - 1} = getelementptr ptr, ptr %constants, "
                             f"i64 {len(self.constants) - 1}")
-        return Leaf(dtype, array.shape, self.b.at_entry("ptr", f"load ptr, ptr %constant{len(self.constants) - 1}"))
+        pointer = self.b.at_entry("ptr", f"load ptr, ptr %constant{len(self.constants) - 1}")
+        if array.nbytes >= _WORTH_FILLING and _is_uniform(array):
+            self.uniform[pointer.ref] = Scalar(dtype, literal(dtype, array.flat[0].item()))
+        return Leaf(dtype, array.shape, pointer)
 
     def run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
         """Lower a graph's nodes; returns the values of its outputs."""
@@ -565,3 +573,13 @@ class Lowering(Failures):
         """Leave if `status` tells that a signal interrupted the preceding code, which polls for signals itself."""
         with self.b.when(self.b.icmp("ne", status, const("i32", 0))):
             self.leave(INTERRUPTED)
+
+
+_WORTH_FILLING: Final = 1 << 16
+"""The bytes from which on writing one number is quicker than copying a constant."""
+
+
+def _is_uniform(array: np.ndarray) -> bool:
+    """Whether all elements have the same bits."""
+    bits = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
+    return not (bits != bits[0]).any()
