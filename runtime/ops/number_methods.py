@@ -12,7 +12,7 @@ from runtime.core import types as t
 from runtime.core.op import CAST
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located
-from runtime.core.tensor import Tensor
+from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.ops.logic import bitwise_and, equal, not_equal, right_shift
 from runtime.ops.math import cast, floor
@@ -54,10 +54,15 @@ def _attribute(x: Tensor, name: str, error: Exception) -> Any:
         if method is not None:
             return functools.partial(method, x)
     if not hasattr(error, "remedy"):
-        close = difflib.get_close_matches(name, dir(type(x)), 1)
-        error.remedy = (  # type: ignore[attr-defined]
-            f"Did you mean {close[0]!r}?" if close else "Call a function of rt or of NumPy with the tensor.")
+        error.remedy = _remedy(name)  # type: ignore[attr-defined]
     raise located(error)
+
+
+@functools.lru_cache(maxsize=256)
+def _remedy(name: str) -> str:
+    """What to do where tensors have no such attribute. Kept, since code that asks with `getattr` does so often."""
+    close = difflib.get_close_matches(name, dir(GraphTensor), 1)
+    return f"Did you mean {close[0]!r}?" if close else "Call a function of rt or of NumPy with the tensor."
 
 
 OPERATIONS.define(attribute_of_number=_attribute)
