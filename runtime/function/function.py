@@ -193,7 +193,8 @@ class Function(Called, Inspected):
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], twins: Twins | None = None) -> Any:
         call = self._arguments(args, kwargs, twins=twins)
-        call.finds_numbers = self._shares and not self._objects.has_all and current_graph() is None
+        call.finds_numbers = self._shares and not self._objects.has_all and current_graph() is None and (
+            twins is None or twins.may_need)
         run = functools.partial(with_ranks_found, self)
         inline = self._inlined if self.input_signature is None or not call.containers else None  # these are copies
         return self._attributes.computed(run, inline, raised.in_trace, call, args, kwargs)

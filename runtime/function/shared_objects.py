@@ -151,8 +151,11 @@ class SharedObjects:
         if at not in self._staged and (type(x) is ArgumentNumbers or self._differs(x, at) or (
                 self.has_all and at[0] is Arguments)):
             self._staged.add(at)
-        return at in self._staged and self._exact.isdisjoint((at, _argument(at))) and not (
-            self.is_exact and at[0] is not Arguments)
+        return at in self._staged and not self.is_constant(at) and not (self.is_exact and at[0] is not Arguments)
+
+    def is_constant(self, at: Place) -> bool:
+        """Whether numbers at a place were found to have to be constants."""
+        return not self._exact.isdisjoint((at, _argument(at)))
 
     def _differs(self, x: float, at: Place) -> bool:
         if at[0] is not Arguments:
@@ -306,13 +309,14 @@ class Twins:
     places       the places of these numbers
     plain        the plain classes of objects that share traces
     may_share    whether there are numbers that become inputs if they differ in another call
+    may_need     whether there may be numbers that are no inputs, and could be
     """
 
     def __init__(self, shared: SharedObjects, classes: Mapping[type, Names] | None = None) -> None:
         self._shared, self._classes = shared, shared.classes if classes is None else classes
         self.places: set[Place] = set()
         self.plain: set[type] = set()
-        self.may_share = False
+        self.may_share, self.may_need = False, Arguments not in self._classes
         self._numbers: dict[int, ArgumentNumbers] = {}  # by the id of a list, or list of lists
         self._met: set[int] = set()
         self._parts = {True: 0, False: 0}  # counts of parts: of arguments themselves, and of objects
@@ -357,6 +361,7 @@ class Twins:
             if at is not None and can_be_staged(x):
                 if self._shared.is_input(x, at):
                     self.places.add(at)
+                self.may_need |= at not in self.places and not self._shared.is_constant(at)
                 self.may_share |= self._shared.are_many(x, at)
             return
         if kind in ATOMS or is_leaf(x) or hasattr(kind, "__leaves__"):
@@ -409,6 +414,7 @@ class Twins:
         if self._shared.is_input(found, place):
             self.places.add(place)
             self._numbers[id(x)] = found
+        self.may_need |= place not in self.places and not self._shared.is_constant(place)
         return True
 
     def _twin(self, x: Any, at: Place | None) -> Any:

@@ -17,6 +17,7 @@ import pytest
 from programs.state import bubble_sort
 
 import runtime as rt
+from runtime.function.function import Function
 
 CALLS = 8
 _random = random.Random(5)
@@ -595,3 +596,37 @@ def test_a_number_that_is_a_new_key_of_a_dict_with_text_has_a_trace_for_each_val
             assert int(second(d, x)) == 7
     assert COUNTED == {"calls": 7, 4: 5, 8: 5, 5: 5, 6: 5, 1: 5, 7: 5}
     assert d == {"calls": 7, 4: 7, 8: 7, 5: 7, 6: 7, 1: 7, 7: 7}
+
+
+def alive_around(board, i, j):
+    n = 0
+    for y in range(max(0, i - 1), min(len(board), i + 2)):
+        for x in range(max(0, j - 1), min(len(board), j + 2)):
+            if (y, x) != (i, j):
+                n += board[y][x]
+    return n
+
+
+def life(board, steps):
+    for _ in range(steps):
+        board = [[1 if alive_around(board, i, j) == 3 or (board[i][j] and alive_around(board, i, j) == 2) else 0
+                  for j in range(len(board))] for i in range(len(board))]
+    return board
+
+
+def test_numbers_that_cannot_be_inputs_are_tried_as_such_once(monkeypatch: Any) -> None:
+    """The first trace, with the board as an input, becomes too large; the second one computes at length with it."""
+    traced_once, kinds = Function._trace_once, []
+
+    def counted(self: Any, *args: Any, **keywords: Any) -> Any:
+        try:
+            return traced_once(self, *args, **keywords)
+        except BaseException as error:
+            kinds.append(type(error).__name__)
+            raise
+
+    monkeypatch.setattr(Function, "_trace_once", counted)
+    board = [[(3 * i + j) % 2 for j in range(6)] for i in range(6)]
+    found = rt.function(life)(board, rt.constant(2))
+    assert [[int(x) for x in row] for row in found] == life(board, 2)
+    assert kinds == ["TrialTooLarge"]
