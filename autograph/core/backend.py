@@ -188,9 +188,9 @@ class RolledLoop(Protocol):
     def has_traced(self) -> bool:
         """Whether the loop has added anything to the graph since it began."""
 
-    def is_worth(self, done: int, code: CodeType) -> bool | None:
-        """Whether to stage the loop, whose body has this code, after `done` iterations were traced in Python; None: ask
-        again after the next one."""
+    def is_worth(self, done: int, code: CodeType, lengthened: Mapping[str, Sequence[Any]] = {}) -> bool | None:
+        """Whether to stage the loop, whose body has this code, after `done` iterations in Python, which may have
+        `lengthened` these lists, given with their items before; None: ask again after the next one."""
 
     def undo(self) -> None:
         """Undo what the loop has traced since it began."""

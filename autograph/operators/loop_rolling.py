@@ -19,7 +19,7 @@ from typing import Any
 
 from autograph.core.backend import UNBOUND, Backend, RolledLoop, ambient, staging_backend
 from autograph.core.iterator_sources import Source, dict_of, source_of
-from autograph.core.lists import LISTS
+from autograph.core.lists import LISTS, is_list
 from autograph.core.slots import fields_in
 from autograph.core.trace_cleanup import of_trace
 from autograph.operators.loop_unrolling import code_of, lose_after_exit, unroll
@@ -59,8 +59,11 @@ class _Attempt:
     ) -> None:
         self.loop, self.stage, self.key, self.over = loop, stage, key, over
         self.code = code_of(functions[-1])
+        self.has_test = len(functions) > 1
         self.before = snapshot_of(state, backend, functions) if _known.quiet.get(self.key, 0) < _OFTEN else None
         self.iterations = 0
+        self.first = 0
+        """The number of iterations that ran before the attempt began."""
 
     def can_undo(self) -> bool:
         if self.before is None:
@@ -84,6 +87,15 @@ class _Attempt:
             self.is_done = True
             return self
         return None
+
+    def is_worth(self, done: int) -> bool:
+        """Whether to roll a `for` of which `done` iterations have run."""
+        lengthened: dict[str, Any] = {}
+        if self.before is not None and not self.has_test:
+            state = self.before.state
+            lengthened = {name: old for name, old, now in zip(state.in_order, self.before.contents, state.read())
+                          if old is not None and is_list(now) and len(now) > len(old)}
+        return bool(self.loop.is_worth(done - self.first, self.code, lengthened))
 
     def roll(self) -> bool:
         """Undo the effects of the loop, and stage it; returns False if that fails, after undoing everything again."""
@@ -195,7 +207,10 @@ class _For:
             items = items.after(first) if isinstance(items, Source) else items[first:]
         functions = (self.body,) if self.test is None else (self.test, self.body)
         over = self.iterable.sequences() if isinstance(self.iterable, Source) else [self.iterable, self.mapping]
-        return _attempt(self.backend, self.backend.rolled(items), functions, self.state, self.stage, over)
+        attempt = _attempt(self.backend, self.backend.rolled(items), functions, self.state, self.stage, over)
+        if attempt is not None:
+            attempt.first = first
+        return attempt
 
     def items(self) -> Iterator[Any]:
         """The items of the loop, from the first one."""
@@ -241,29 +256,53 @@ class _For:
         else:
             return attempt.note_end()
         _known.quiet.pop(attempt.key, None)
-        if not attempt.loop.is_worth(done, attempt.code):
-            return self.rest(items, going)
+        if not attempt.is_worth(done):
+            return self.rest(items, going, attempt, done)
         if self.roll(attempt):
             return None
         if attempt.before is not None:  # all has been undone
             items, done = self.items(), 1
             going = self.iterate(next(items))
-        return self.rest(items, going, done, attempt.loop.ops)
+        again = self.attempt(done) if staging_backend(going) is None and going else None
+        if again is not None:  # often only the first iteration assigns other types than it finds, as in `total = 0`
+            again.loop.expected = attempt.loop.ops
+            if self.roll(again):
+                return None
+        return self.rest(items, going, again, done)
 
-    def rest(self, items: Iterator[Any], going: Any, first: int | None = None, ops: int = 0) -> None:
-        """Run the rest of the loop. `first`: the number of iterations that have run, if the rest may be rolled; often
-        only the first iteration assigns other types than it finds, as in `total = 0`. `ops`: how many ops unrolling it
-        would trace."""
+    def rest(self, items: Iterator[Any], going: Any, tried: _Attempt | None, done: int) -> None:
+        """Run the rest of the loop, of which `done` iterations have run. `tried`: the last attempt to roll it."""
         stager, items = staging_backend(going), watched(items, self.body, self.backend)
         if stager is not None:
             assert self.test is not None
             unroll(stager, items, self.body, self.test, self.state)
+        elif tried is not None and going:
+            self._roll_later(items, tried, done)
         elif going:
-            attempt = None if first is None else self.attempt(first)
+            run_plainly(items, self.body, self.test, self.state)
+
+    def _roll_later(self, items: Iterator[Any], tried: _Attempt, done: int) -> None:
+        """The rest of a loop that was not rolled after `done` iterations. That is tried each time as many have run,
+        since these may find other types, such as a dict that the first of them has made a table of the graph."""
+        again = 2 * done
+        for item in items:
+            going, done = self.iterate(item), done + 1
+            stager = staging_backend(going)
+            if stager is not None:
+                assert self.test is not None
+                return unroll(stager, items, self.body, self.test, self.state)
+            if not going:
+                return None
+            if done < again:
+                continue
+            again *= 2
+            attempt = self.attempt(done) if tried.is_worth(done) else None
             if attempt is not None:
-                attempt.loop.expected = ops
-            if attempt is None or not self.roll(attempt):
-                run_plainly(items, self.body, self.test, self.state)
+                attempt.loop.expected = tried.loop.ops
+                if self.roll(attempt):
+                    return None
+                tried = attempt
+        return None
 
 
 def attempt_for(

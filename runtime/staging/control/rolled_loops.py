@@ -92,8 +92,9 @@ class RolledLoop:
             note_iteration()
         return found
 
-    def is_worth(self, done: int, code: CodeType) -> bool | None:
-        """Whether to try to roll the loop after `done` iterations; None if it is too early to tell."""
+    def is_worth(self, done: int, code: CodeType, lengthened: Mapping[str, Sequence[Any]] = {}) -> bool | None:
+        """Whether to try to roll the loop after `done` iterations; None if it is too early to tell. False if it would
+        fail (`check`), since these have `lengthened` lists."""
         has_acted, ops = trials.acts != self.acts, sum(map(_size, self.mark.added()))
         if self.count is None:
             self.ops = MANY_OPS + 1
@@ -101,8 +102,15 @@ class RolledLoop:
         self.ops = ops * self.count // done
         is_large = self.ops > (FEW_OPS if self.count >= FEWEST else HEAVY_OPS)
         if is_large and has_acted:
-            loops.unrolled.append(Unrolled(code.co_filename, *lines_of(code), trials.last_act))
+            self._note_unrolled(code, trials.last_act)
+        elif is_large and lengthened and max(self.ops, self.expected) <= MANY_OPS:
+            name, before = next(iter(lengthened.items()))
+            self._note_unrolled(code, f"{name!r} is {text(describe([*before]))} before the loop and a list after it")
+            return False
         return is_large and not has_acted
+
+    def _note_unrolled(self, code: CodeType, reason: str) -> None:
+        loops.unrolled.append(Unrolled(code.co_filename, *lines_of(code), reason))
 
     def undo(self) -> None:
         """Remove everything traced since the loop began."""
@@ -117,7 +125,7 @@ class RolledLoop:
             with pulled():
                 stage()
         except Exception as error:
-            loops.unrolled.append(Unrolled(code.co_filename, *lines_of(code), _reason(error)))
+            self._note_unrolled(code, _reason(error))
             return error
         finally:
             trials.depth -= 1

@@ -136,3 +136,26 @@ def test_a_rank_that_each_iteration_changes() -> None:
 
     with pytest.raises(rt.errors.StagingError, match="'s' is float32.1,2. before the loop but float32.1,1,2. after"):
         rt.function(f)(rt.ones([3, 2]))
+
+
+def matching_brackets(codes):
+    jump, stack = {}, []
+    for i in range(len(codes)):
+        if codes[i] == 91:
+            stack.append(i)
+        elif codes[i] == 93:
+            j = stack.pop()
+            jump[i] = j
+            jump[j] = i
+    return jump
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_a_loop_is_rolled_once_its_types_have_settled(executor: str) -> None:
+    """The first iteration cannot pop from the list, so only a later one makes the dict a table of the graph."""
+    text = b"[[]--[+[]]]--[.]" * 3
+    staged = rt.function(matching_brackets, executor=executor)
+    found = staged(rt.constant([*text]))
+    assert [(int(key), int(value)) for key, value in found.items()] == [*matching_brackets(text).items()]
+    concrete = staged.get_concrete_function(rt.constant([*text]))
+    assert sum(node.op.name == "hash_find" for node in concrete.graph.walk()) < 20
