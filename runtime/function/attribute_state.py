@@ -47,6 +47,7 @@ from runtime.function.escaped_tensors import ATOMS
 from runtime.function.grown_lists import LENGTHS, Appended, GrownList, appended, as_grown, extend
 from runtime.function.number_state import StateContainer, as_argument, as_number, can_be_staged
 from runtime.function.signature import ATTRIBUTES, Call, weakly
+from runtime.staging.containers.row_table import settle_rows
 from runtime.staging.values.describe import has_unset
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.references import Reference
@@ -260,7 +261,9 @@ class AttributeState:
             self.write(places, contents)
             begun = _read(places)
             try:
-                return run()
+                returned = run()
+                settle_rows(returned)
+                return returned
             finally:
                 after = _read(places)
                 for path, holder, key in places:

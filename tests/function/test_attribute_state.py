@@ -397,3 +397,37 @@ def test_lists_given_for_a_tensor_stay_as_they_are() -> None:
     items, d = [1.0, 2.0], {"k": 1}
     f(items, d)
     assert items == [1.0, 2.0] and d["k"].numpy() == 2  # type: ignore[attr-defined]
+
+
+ROWS = [[1, 2, 3], [4, 5, 6]]
+
+
+def row_changed(k):
+    row = ROWS[k]
+    row[0] = 9
+    return row
+
+
+def row_changed_in_a_list(k):
+    kept = [ROWS[k], ROWS[0]]
+    kept[0][0] += 5
+    return {"kept": kept}
+
+
+def row_before_others_change(k):
+    row = ROWS[k]
+    ROWS[0][1] = row[2] + 1
+    return row, ROWS[1]
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("program", [row_changed, row_changed_in_a_list, row_before_others_change])
+def test_a_row_that_a_tensor_chooses_is_returned_with_its_changes(program: Any, executor: str) -> None:
+    staged = rt.function(program, executor=executor)
+    for k in (1, 0, 1):
+        found = []
+        for run, index in ((program, k), (staged, rt.constant(k))):
+            ROWS[:] = [[1, 2, 3], [4, 5, 6]]
+            result = run(index)
+            found.append(rt.nest.map_structure(int, (result, ROWS)))
+        assert found[0] == found[1]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final, NoReturn
 
-from autograph.backend import ListItems, Remake, has_staged_items, operators, was_before
+from autograph.backend import ListItems, Remake, has_staged_items, meet_all, operators, was_before
 from runtime.core.formatting import formatted, repr_of
 from runtime.core.op import CAST
 from runtime.core.operations import OPERATIONS
@@ -29,7 +29,7 @@ from runtime.staging.values.iterables import Unusable, flags, normalised_index, 
 from runtime.staging.values.optional import Maybe, there
 
 __all__ = ["ChosenRow", "Row", "RowItems", "StoredRow", "are_rows", "common_table", "own_rows", "remake_before",
-           "rows_of", "store", "table_of"]
+           "rows_of", "settle_rows", "store", "table_of"]
 
 _SCALARS: Final = frozenset({bool, int, float, complex, GraphTensor})
 
@@ -323,6 +323,11 @@ class ChosenRow(Row):
         self.dtype = whole.dtype
         return whole
 
+    def settle(self) -> None:
+        """Keep the items that the rows have now."""
+        self.rows = tuple([[*row] if (items := _items_of(row)) is None else [RowItems(items.table, items.place)]
+                           for row in self.rows])
+
     def _stored(self) -> tuple[_Table | None, Any]:
         """The table that contains all of the rows, or None; and the index of this row in it, or among the rows."""
         table = common_table(self.rows)
@@ -330,6 +335,13 @@ class ChosenRow(Row):
             return None, self.at
         places = [row[0].place for row in self.rows]
         return table, self.at if places == list(range(len(places))) else gather(places, self.at)
+
+
+def settle_rows(value: Any) -> None:
+    """Called before lists get other contents: let the rows chosen from them to which `value` leads keep theirs."""
+    for reached in meet_all(value).objects:
+        if isinstance(reached.value, ChosenRow):
+            reached.value.settle()
 
 
 def _stack(rows: Sequence[Any]) -> Tensor:
