@@ -72,7 +72,7 @@ def plain_text(value: Any, nested: bool = False, depth: int = 4, style: Show = s
     kind = type(value)
     if depth and (kind in (*LISTS, tuple, dict) or hasattr(kind, "_fields")):
         return _container_text(value, depth - 1, style)
-    if hasattr(kind, "__tensor__") and not hasattr(kind, "__leaves__"):
+    if hasattr(kind, "__tensor__") and not (hasattr(kind, "__leaves__") or hasattr(kind, "__text__")):
         return plain_text(convert_to_tensor(value), nested, depth, style)
     return repr_of(value) if nested else str_of(value)
 

@@ -79,9 +79,10 @@ from runtime.staging.containers.sequence_methods import (
 from runtime.staging.containers.settled_keys import settle_keys, settle_names
 from runtime.staging.containers.unpacking import parts_of
 from runtime.staging.control.caught_errors import is_caught
-from runtime.staging.control.cond import stage_cond, stage_logical
+from runtime.staging.control.cond import stage_cond
 from runtime.staging.control.exceptions import refuse_errors, stage_try
 from runtime.staging.control.loops import stage_reduce, stage_while
+from runtime.staging.control.operands import Operand, if_exp, logical, read
 from runtime.staging.control.recursion import recursive
 from runtime.staging.control.rolled_loops import RolledLoop, rolled
 from runtime.staging.control.trace_points import TracePoint
@@ -93,14 +94,14 @@ from runtime.staging.python.introspection import check_attribute, check_attribut
 from runtime.staging.python.math_module import MATH
 from runtime.staging.values.alias_tracking import as_originals, forget_exits, in_use, may_alias, record_exit
 from runtime.staging.values.arenas import constructor
-from runtime.staging.values.body_tracing import Step, UnboundedError, checkpoint, rollback
+from runtime.staging.values.body_tracing import Step, UnboundedError
 from runtime.staging.values.container_arenas import make_references, readable
 from runtime.staging.values.dict import View
 from runtime.staging.values.element_layout import empty_row
 from runtime.staging.values.enum_members import NumberMember
 from runtime.staging.values.generators import StagedGenerator, call_of_generator, known_items
 from runtime.staging.values.growth import check_attempts
-from runtime.staging.values.iterables import EagerRows, Lazy, Poison, Staged, as_iterable, view_of
+from runtime.staging.values.iterables import EagerRows, Lazy, Staged, as_iterable, view_of
 from runtime.staging.values.list import unview
 from runtime.staging.values.list_elements import following, put_back, record_of
 from runtime.staging.values.lost_iterators import iterator_after_exit, outside_iterator, taken_outside
@@ -115,44 +116,12 @@ from runtime.staging.values.truthiness import truth
 
 __all__ = ["BACKEND", "Staging"]
 
-Operand = Callable[..., Values]
-"""A function from the state to a value and the new state."""
-
-
 def _check_read(value: Any) -> None:
-    """As `_read`. AttributeError if the value is that of a Python number of the graph, which has no such attribute."""
+    """As `read`. AttributeError if the value is that of a Python number of the graph, which has no such attribute."""
     if type(value) is Value:
         kind = kind_of_number(value) if is_python_number(value) else "Tensor"
         raise located(AttributeError(f"'{kind}' object has no attribute 'value'"))
-    _read(value)
-
-
-class _Truth(Poison):
-    """`a and b` or `a or b` of values without a join: only its truth is known."""
-
-    __slots__ = ("bit",)
-
-    def __init__(self, bit: Any, error: Callable[[], Exception]) -> None:
-        super().__init__(error, "<a value of which only the truth is known>")
-        self.bit = convert_to_tensor(bit)
-
-    def __truth__(self) -> Any:
-        return self.bit
-
-    def __leaves__(self) -> list[Any]:
-        return [self.bit]
-
-    def __rebuild__(self, leaves: Sequence[Any]) -> _Truth:
-        if isinstance(leaves[0], EagerTensor):  # a function returned it
-            self.refuse()
-        return _Truth(leaves[0], self.error)
-
-
-def _read(value: Any) -> Any:
-    """The value of an operand. If it may be unbound, emit a check, since Python raises at the read."""
-    if issubclass(type(value), (MaybeTensor, MaybeObject)):  # `isinstance` would run code of proxies
-        value.presence.check_bound()
-    return value
+    read(value)
 
 
 _INSTEAD: Final = {
@@ -320,54 +289,8 @@ class Staging:
         self, pred: Any, then: Operand | None, orelse: Operand | None, init: Values = (), names: tuple[str, ...] = ()
     ) -> Values:
         if then is None or orelse is None:
-            return self._logical(pred, then, orelse, init, names)
-        pred = truth(pred)
-        if isinstance(pred, bool):
-            return as_originals((then if pred else orelse)(*init))
-
-        def branch(operand: Operand) -> Step:
-            def run(_: None, *state: Any) -> Values:
-                value, *rest = operand(*state)
-                return (_read(value), *rest)
-
-            return Step(run, operand if hasattr(operand, "lineno") else None)
-
-        return stage_cond(pred, branch(then), branch(orelse), (None, *init), ("", *names))
-
-    def _logical(
-        self, left: Any, then: Operand | None, orelse: Operand | None, init: Values, names: tuple[str, ...]
-    ) -> Values:
-        """`left and then` or `left or orelse`: `left` if its truth decides, else the result of the other operand;
-        followed by the state."""
-        decisive, right = then is None, then or orelse
-        assert right is not None
-        pred = truth(left)
-        if isinstance(pred, bool):
-            return (left, *init) if pred is decisive else as_originals(right(*init))
-        if _is_bool(left) and not names:
-            simple = stage_logical("or" if decisive else "and", left, Step(lambda: right()[0]))
-            if simple is not None:
-                return (simple,)
-        mark = checkpoint()
-
-        def choose(value: Any, other: Operand) -> Values:
-            def stays(*state: Any) -> Values:
-                return (value, *state)
-
-            first, second = (stays, other) if decisive else (other, stays)
-            return self.if_exp(pred, first, second, init, names)
-
-        def truth_of_right(*state: Any) -> Values:
-            value, *rest = right(*state)
-            return (truth(value), *rest)
-
-        try:
-            return choose(decisive if _is_bool(left) else left, right)
-        except StagingError as conflict:  # no join, but perhaps only the truth is needed
-            error = left.error() if isinstance(left, _Truth) else conflict
-            rollback(mark)
-            bit, *state = choose(decisive, truth_of_right)
-            return (_Truth(bit, lambda: error), *state)
+            return logical(pred, then, orelse, init, names)
+        return if_exp(pred, then, orelse, init, names)
 
     def check(self, value: Any, part: Part, name: str = "") -> Any:
         if part == "element":
@@ -493,11 +416,6 @@ def _written(x: Any) -> Any:
     return x if isinstance(x, Select) else view_of(x)
 
 
-def _is_bool(value: Any) -> bool:
-    return isinstance(value, GraphTensor) and not isinstance(value, MaybeTensor) and (
-        value.type.dtype.is_bool and not value.type.shape)
-
-
 # Python's operators, by name.
 
 def _not(value: Any) -> Any:
@@ -516,7 +434,7 @@ def _is(value: Any, other: Any) -> Any:
 
 def _is_that_bool(value: Any, wanted: bool) -> Any:
     """`value is wanted`; a bool scalar tensor counts as the bool that it holds."""
-    value = value.__tensor__() if isinstance(value := _read(value), MaybeTensor) else value
+    value = value.__tensor__() if isinstance(value := read(value), MaybeTensor) else value
     if not isinstance(value, Tensor) or not value.dtype.is_bool or value.ndim:
         return value is wanted
     same = value if wanted else _not(value)

@@ -17,7 +17,6 @@ from runtime.staging.containers import dict_lookup
 from runtime.staging.containers.comparison import equals
 from runtime.staging.values import dict_presence
 from runtime.staging.values.container_arenas import readable
-from runtime.staging.values.dict import StagedDict, View
 from runtime.staging.values.dict_keys import check_hashable
 from runtime.staging.values.generators import StagedGenerator, any_of, any_taken
 from runtime.staging.values.iterables import Staged, StagedRange, view_of
@@ -25,7 +24,6 @@ from runtime.staging.values.list import StagedList
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select
-from runtime.staging.values.set import StagedSet
 from runtime.staging.values.strings import is_part_of_text
 from runtime.staging.values.truthiness import truth
 
@@ -42,8 +40,6 @@ def contains(container: Any, value: Any) -> Any:
         return contains(container.__iterated__(), value) if method is None else truth(
             operators.call(method)(container, value))
     container = view_of(readable(container))
-    if isinstance(container, (StagedDict, StagedSet, View)):
-        return container.contains(value)
     if isinstance(container, Select) and issubclass(type(container).__stands_for__, dict):
         return container.__contains__(value)
     if isinstance(container, (dict, KeysView)):
@@ -57,6 +53,8 @@ def contains(container: Any, value: Any) -> Any:
     ):
         return _among(convert_to_tensor(container), value)
     if isinstance(container, Staged):
+        if (method := getattr(type(container), "contains", None)) is not None:
+            return method(container, value)
         equal = container if isinstance(container, StagedGenerator) else operators.gen_exp(container, lambda item: item)
         return any_of(equal, True, lambda item: equals(value, item))  # type: ignore[arg-type]
     if (isinstance(value, Text) and isinstance(container, str)) or isinstance(container, Text):

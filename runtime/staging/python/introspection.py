@@ -28,7 +28,7 @@ from runtime.staging.python.attribute_names import get_by_text, set_by_text
 from runtime.staging.values.alias_tracking import check_comparison, note_compared
 from runtime.staging.values.container_arenas import identity_of, same_container
 from runtime.staging.values.dict_keys import is_staged_key
-from runtime.staging.values.iterables import stages, view_of
+from runtime.staging.values.iterables import Poison, stages, view_of
 from runtime.staging.values.list_elements import check_identity, is_same_element, refuse_identity
 from runtime.staging.values.open_bodies import elements_with
 from runtime.staging.values.optional import Maybe, MaybeObject, known, same_or_none, without_none
@@ -99,7 +99,7 @@ def _isinstance(value: Any, classes: Any, /) -> Any:
     if isinstance(value, Select):
         return tested(value, lambda one: _isinstance(one, classes))
     kind = getattr(builtins.type(value), "__stands_for__", None)
-    if kind is not None:
+    if kind is not None and not hasattr(type(value), "__no_class__"):
         return builtins.issubclass(kind, classes)
     found = tested_maybe_none(value, lambda x: builtins.isinstance(_python_number(x), classes) or (
         (array := _of_numpy(x)) is not None and builtins.isinstance(array, classes)))
@@ -135,6 +135,8 @@ def subject_of_match(value: Any) -> Any:
 
 
 def _callable(value: Any, /) -> Any:
+    if isinstance(value, Poison):
+        value.refuse()
     if _is_of_several(value):
         return _of_content(value, _callable)
     value = selected(value)

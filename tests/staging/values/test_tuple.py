@@ -404,26 +404,73 @@ def test_refusals(fn: Any, message: str) -> None:
     assert str(Path(__file__).name) in str(caught.value)
 
 
-def neighbours(xs):
-    cells = {}
-    for i in range(len(xs)):
-        cells.setdefault(xs[i], []).append(i)
-    total = 0
-    for j in cells.get(7, ()):
-        total += j
-    return total
-
-
 def chosen(xs):
     return [xs[0], 2] if xs[0] > 3 else ()
 
 
-@pytest.mark.parametrize(("fn", "line"), [(neighbours, 5), (chosen, 1)])
-def test_a_list_or_a_tuple(fn: Any, line: int) -> None:
+def added(xs):
+    return chosen(xs) + [1]
+
+
+def equal(xs):
+    return chosen(xs) == ()
+
+
+def is_a_list(xs):
+    return isinstance(chosen(xs), list)
+
+
+def printed(xs):
+    print(chosen(xs))
+
+
+def as_text(xs):
+    return repr(chosen(xs))
+
+
+@pytest.mark.parametrize("fn", [chosen, added, equal, is_a_list, printed, as_text])
+def test_what_differs_for_a_list_and_a_tuple_is_refused(fn: Any) -> None:
     with pytest.raises(StagingError) as caught:
         rt.function(fn)(rt.constant([3, 7, 7]))
-    line += fn.__code__.co_firstlineno
+    line = chosen.__code__.co_firstlineno + 1
     text = str(caught.value)
     assert text.count(f"(line {line})") == 2
     assert f"{Path(__file__).name}:{line}: the value of this expression is " in text
     assert text.endswith("Make it a list everywhere, with [] in place of ().")
+
+
+def read_from_groups(xs):
+    groups, sets = {}, {}
+    for x in xs:
+        groups.setdefault(x % 3, []).append(x)
+        sets.setdefault(x % 3, set()).add(x)
+    read = []
+    for key in range(4):
+        group = groups.get(key, ())
+        read.append(len(group) + 10 * sum(group) + 100 * max(group, default=7) + 1000 * (4 in sets.get(key, ())))
+        for item in group:
+            read.append(item)
+        for item in groups.get(key) or ():
+            read.append(-item)
+        if group:
+            read.append(group[-1])
+    return read, [list(groups.get(key, ())) for key in range(4)]
+
+
+def test_what_is_one_for_a_list_and_a_tuple() -> None:
+    xs = [3, 1, 4, 1, 5, 9, 2, 6]
+    read, lists = rt.function(read_from_groups)(rt.constant(xs))
+    assert ([int(x) for x in read], [[int(x) for x in each] for each in lists]) == read_from_groups(xs)
+
+
+def test_a_list_that_may_be_another_name_of_a_default_is_not_changed() -> None:
+    def f(xs):
+        groups = {}
+        for x in xs:
+            groups.setdefault(x % 3, []).append(x)
+        group = groups.get(xs[0], ())
+        groups[xs[0]].append(5)
+        return len(group)
+
+    with pytest.raises(StagingError, match="a list is changed after it was read from another list here"):
+        rt.function(f)(rt.constant([1, 2, 3]))
