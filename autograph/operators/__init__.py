@@ -28,6 +28,7 @@ from autograph.operators.containers import (
     add,
     bitand,
     bitor,
+    call_spread,
     delitem,
     dict_of,
     eq,
@@ -58,6 +59,7 @@ from autograph.operators.containers import (
     own_index,
     parts,
     pos,
+    positional,
     pow,
     set_of,
     spread,
@@ -104,15 +106,15 @@ from autograph.state.converted_text_bodies import part
 from autograph.state.statement_state import State, checkpoint, rollback, staged
 
 __all__ = [
-    "add", "and_", "around_yield", "assert_", "attribute", "attributes", "bind", "bitand", "bitor", "call", "caller",
-    "cond", "delitem", "dict_comp", "dict_of", "each", "element", "eq", "extended", "fields", "floordiv", "formatted",
-    "ge", "gen_exp", "gt", "has_length", "has_part", "hasattr", "iadd", "ibitand", "ibitor", "if_exp", "ifloordiv",
-    "imatmul", "imod", "imul", "in_", "ipow", "is_bool", "is_class", "is_mapping", "is_none", "is_same",
-    "is_sequence", "isub", "item", "itruediv", "kept_handler", "kept_try", "le", "list_comp", "lt", "matched",
-    "matched_items", "matched_part", "matched_rest", "matmul", "members", "merged", "mod", "mul", "ne", "neg",
-    "nested", "not_", "note", "or_", "parts", "place", "pos", "pow", "read", "reduce", "set_comp", "set_of",
-    "setitem", "shown", "slice", "spread", "sub", "text", "to_delete", "truediv", "try_", "tuple_display", "united",
-    "unpack", "while_loop", "with_", "yielded",
+    "add", "and_", "around_yield", "assert_", "attribute", "attributes", "bind", "bitand", "bitor", "call",
+    "call_spread", "caller", "cond", "delitem", "dict_comp", "dict_of", "each", "element", "eq", "extended", "fields",
+    "floordiv", "formatted", "ge", "gen_exp", "gt", "has_length", "has_part", "hasattr", "iadd", "ibitand", "ibitor",
+    "if_exp", "ifloordiv", "imatmul", "imod", "imul", "in_", "ipow", "is_bool", "is_class", "is_mapping", "is_none",
+    "is_same", "is_sequence", "isub", "item", "itruediv", "kept_handler", "kept_try", "le", "list_comp", "lt",
+    "matched", "matched_items", "matched_part", "matched_rest", "matmul", "members", "merged", "mod", "mul", "ne",
+    "neg", "nested", "not_", "note", "or_", "parts", "place", "pos", "positional", "pow", "read", "reduce", "set_comp",
+    "set_of", "setitem", "shown", "slice", "spread", "sub", "text", "to_delete", "truediv", "try_", "tuple_display",
+    "united", "unpack", "while_loop", "with_", "yielded",
 ]
 
 slice = _builtins.slice

@@ -12,15 +12,15 @@ from autograph.core.lists import LISTS
 from autograph.core.lost_iterators import check_items
 from autograph.core.slots import is_users_class
 from autograph.core.staged_items import has_staged_items
-from autograph.core.tracebacks import own_errors
+from autograph.core.tracebacks import own_errors, prune
 from autograph.dispatch.converted_call import call
 from autograph.state.structure import is_container
 
 __all__ = [
-    "add", "beside_array", "bitand", "bitor", "bounds_of", "delitem", "dict_of", "eq", "extended", "floordiv", "ge",
-    "gt", "iadd", "ibitand", "ibitor", "ifloordiv", "imatmul", "imul", "ipow", "is_bool", "is_none", "is_same", "isub",
-    "item", "itruediv", "le", "lt", "matmul", "merged", "mul", "ne", "neg", "own_index", "parts", "pos", "pow",
-    "set_of", "split", "spread", "sub", "truediv", "tuple_display", "united",
+    "add", "beside_array", "bitand", "bitor", "bounds_of", "call_spread", "delitem", "dict_of", "eq", "extended",
+    "floordiv", "ge", "gt", "iadd", "ibitand", "ibitor", "ifloordiv", "imatmul", "imul", "ipow", "is_bool", "is_none",
+    "is_same", "isub", "item", "itruediv", "le", "lt", "matmul", "merged", "mul", "ne", "neg", "own_index", "parts",
+    "pos", "positional", "pow", "set_of", "split", "spread", "sub", "truediv", "tuple_display", "united",
 ]
 
 
@@ -112,13 +112,36 @@ def united(made: Any, items: Any, /) -> Any:
 
 
 def spread(items: Any, /) -> Any:
-    """The `items` in `f(*items)` or `f(**items)`. Their number has to be known."""
+    """The `items` in `**items` or `yield from items`. Their number has to be known."""
     check_items(items)
     is_mapping = hasattr(type(items), "keys") and type(items) not in _CHANGING
     backend = None if is_mapping else deciding(items)
-    remedy = ("Unpack what has a known length; for zip(*rows), write"
-              " [[row[j] for row in rows] for j in range(len(rows[0]))].")
-    return items if backend is None else backend.items(items, "an unpacking", remedy)
+    return items if backend is None else backend.items(items, "an unpacking", "Unpack what has a known length.")
+
+
+def positional(items: Any, /) -> Any:
+    """The `items` in `f(*items)`, where `f` is the result of `call_spread`."""
+    check_items(items)
+    backend = deciding(items)
+    found = NotImplemented if backend is None else backend.operation("positional", items)
+    return spread(items) if found is NotImplemented else found
+
+
+def call_spread(fn: Any, /) -> Any:
+    """As `call`, for a call with arguments such as `*items`, of which only the graph may know how many there are."""
+    callee, backend = call(fn), ambient.backend
+    if backend is None:
+        return callee
+
+    def called(*args: Any, **keywords: Any) -> Any:
+        try:
+            result = backend.operation("call_spread", fn, callee, args, keywords)
+            return callee(*args, **keywords) if result is NotImplemented else result
+        except BaseException as error:
+            prune(error)
+            raise
+
+    return called
 
 
 @own_errors

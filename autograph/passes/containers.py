@@ -30,7 +30,7 @@ from autograph.analysis.staging_candidates import (
     takes_item,
 )
 from autograph.frontend.tree import FUNCTIONS, TRIES, at
-from autograph.passes.thunks import load, operator_call, parameters_for
+from autograph.passes.thunks import is_operator, load, operator_call, parameters_for
 
 __all__ = ["convert_containers"]
 
@@ -269,7 +269,12 @@ class _Containers:
         if getattr(node, "bare_super", False) and not self.in_body:
             node.args = []
             return node
+        unpacked = [arg for arg in node.args if isinstance(arg, gast.Starred)]
         self.below(node)
+        if unpacked and is_operator(node.func, "call"):
+            node.func.func.attr = "call_spread"
+            for arg in unpacked:
+                arg.value.func.attr = "positional"
         for keyword in node.keywords:
             if keyword.arg is None:
                 keyword.value = operator_call("spread", [keyword.value], keyword.value)

@@ -25,7 +25,7 @@ from autograph.analysis.staging_candidates import (
 )
 from autograph.frontend.tree import at, bound_to_frame, own_nodes, suspends, walk
 from autograph.passes.comprehensions import comprehension, has_frame
-from autograph.passes.thunks import AG, lambda_of, lazy, load, noting, operator_call, walrus_names
+from autograph.passes.thunks import AG, is_operator, lambda_of, lazy, load, noting, operator_call, walrus_names
 
 __all__ = ["AG", "convert_expressions", "lazy", "load", "name_operators", "operator_call"]
 
@@ -108,7 +108,7 @@ class _Expressions:
                 fields[name] = self.items(value)
         if isinstance(node, gast.Match) and node.python is not None:
             node.subject = operator_call("matched", [node.subject], node.subject)
-        if isinstance(node, gast.Expr) and _is_list_comprehension(node.value):
+        if isinstance(node, gast.Expr) and is_operator(node.value, "list_comp"):
             node.value.func.attr = "each"  # the list is not used
         return [node]
 
@@ -485,8 +485,3 @@ def _leaves(target: Any) -> list[Any]:
     if isinstance(target, (gast.Tuple, gast.List)):
         return [leaf for element in target.elts for leaf in _leaves(element)]
     return [target]
-
-
-def _is_list_comprehension(node: Any) -> bool:
-    return isinstance(node, gast.Call) and getattr(getattr(node.func, "value", None), "is_operators", False) and (
-        node.func.attr == "list_comp")

@@ -48,6 +48,12 @@ def operator_call(operator: str, arguments: list[Any], origin: Any, keywords: li
     return placed(gast.Call, origin, func=function, args=arguments, keywords=keywords or [])
 
 
+def is_operator(node: Any, name: str) -> bool:
+    """Whether it is a call of the operator of that name."""
+    return isinstance(node, gast.Call) and getattr(getattr(node.func, "value", None), "is_operators", False) and (
+        node.func.attr == name)
+
+
 def lambda_of(parameters: Iterable[str], body: Any, origin: Any) -> Any:
     """`lambda parameters: body`, marked as made by conversion."""
     body = _bind(body) if bound_to_frame(body) else body

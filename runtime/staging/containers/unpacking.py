@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autograph.backend import split
+from autograph.backend import itself, split
 from runtime.core.formatting import formatted
 from runtime.core.text import concat_text
 from runtime.core.trace import convert_to_tensor
@@ -11,7 +11,7 @@ from runtime.ops.effects import raise_unless
 from runtime.ops.logic import greater_equal, less_equal
 from runtime.staging.containers.select_containers import has_known_sequences, middle_of
 from runtime.staging.values.generators import StagedGenerator, all_at_once, listed, materialized
-from runtime.staging.values.iterables import Counted, as_iterable, view_of, weak_int
+from runtime.staging.values.iterables import Counted, Lazy, as_iterable, view_of, weak_int
 from runtime.staging.values.list import unview
 
 __all__ = ["parts_of"]
@@ -23,7 +23,9 @@ def parts_of(items: Any, before: int, after: int | None) -> Any:
     if isinstance(items, StagedGenerator) and after is None:  # Python takes one item more than it needs, at most
         if items.passes_items:
             return iter(items)
-        items = all_at_once(items.use())
+        clause = items.use()
+        is_whole = clause.is_map and clause.element is itself and isinstance(as_iterable(clause.iterable), Counted)
+        items = clause.iterable if is_whole else all_at_once(clause)
     items = view_of(materialized(items))
     found = as_iterable(items)
     if not isinstance(found, Counted):
@@ -31,13 +33,13 @@ def parts_of(items: Any, before: int, after: int | None) -> Any:
     if isinstance(found.length, int):
         known = [found.item(i) for i in range(found.length)]
         return known if after is None else split(known, before, after)
-    is_chosen = has_known_sequences(items)
-    elements = items if is_chosen else view_of(listed(items)).as_list()
+    is_chosen, is_lazy = has_known_sequences(items), isinstance(items, Lazy) and after is None
+    elements = items if is_chosen or is_lazy else view_of(listed(items)).as_list()
     size, least = weak_int(convert_to_tensor(elements.length)), before + (after or 0)
     raise_unless(greater_equal(size, least), ValueError(concat_text((
         f"not enough values to unpack (expected {'' if after is None else 'at least '}{least}, got ", formatted(size),
         ")"))))
-    first = [elements[i] for i in range(before)]
+    first = [found.item(i) if is_lazy else elements[i] for i in range(before)]
     if after is None:
         raise_unless(less_equal(size, least), ValueError(f"too many values to unpack (expected {before})"))
         return first

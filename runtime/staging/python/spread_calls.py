@@ -1,0 +1,224 @@
+"""Calls `f(*items)` where only the graph knows how many items there are."""
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType, MethodType
+from typing import Any, Final, NoReturn
+
+from autograph.backend import has_staged_items, is_users_class, operators
+from runtime.core.errors import StagingError, UnimplementedError, locate
+from runtime.core.formatting import formatted
+from runtime.core.positions import staging_error, user_position
+from runtime.core.text import concat_text
+from runtime.core.trace import convert_to_tensor
+from runtime.ops.effects import raise_unless
+from runtime.ops.logic import greater, less_equal, not_equal, where
+from runtime.staging.python.spread_functions import (
+    OF_SETS,
+    SPREAD_FUNCTIONS,
+    columns_of,
+    columns_of_tuples,
+    map_columns,
+)
+from runtime.staging.values.generators import PassedItems, StagedGenerator, known_items, listed, once
+from runtime.staging.values.iterables import Counted, Lazy, Poison, as_iterable, view_of, weak_int
+from runtime.staging.values.list import StagedList, is_staged_list, unview
+from runtime.staging.values.record_list import StagedRecords
+
+__all__ = ["call_spread", "positional"]
+
+_WHAT: Final = "an unpacking"
+_REMEDY: Final = ("Give a function that takes a list the list itself; or unpack what has a known length, or give what"
+                  " takes a known number of arguments.")
+
+
+class Spread(Poison):
+    """The items of `*items` in a call, of which only the graph knows how many there are. `items`: a list of them."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: Any, error: StagingError) -> None:
+        super().__init__(lambda: error, "<arguments of unknown number>")
+        self.items = items
+
+    def __no_class__(self) -> NoReturn:
+        self.refuse()
+
+
+def positional(items: Any) -> Any:
+    """What is unpacked for the `items` in `f(*items)`: these, or a Spread."""
+    if not (isinstance(items, PassedItems) or (isinstance(items, StagedGenerator) and items.passes_items)):
+        made = listed(items) if isinstance(items, StagedGenerator) else items
+        found = as_iterable(made)
+        if isinstance(found, Counted) and not isinstance(found.length, int):
+            error = staging_error(f"the number of items of {_WHAT} is known only when the graph runs", _REMEDY)
+            return (Spread(made if is_staged_list(made) else unview(view_of(listed(made))), error),)
+        items = made
+    return known_items(items, _WHAT, _REMEDY)
+
+
+def call_spread(fn: Any, callee: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+    """`fn(*args, **keywords)`, whose arguments may be Spreads. `callee`: what is called in place of `fn`."""
+    if not any(type(arg) is Spread for arg in args):
+        return NotImplemented
+    if fn is zip and not keywords:
+        return once(_Columns(_parts(args)))
+    if fn is map and not isinstance(args[0], Spread):
+        return operators.call(map_columns)(args[0], _Columns(_parts(args[1:])))
+    version = next((version for each, version in SPREAD_FUNCTIONS.items() if each is fn), None)
+    if fn in (max, min):
+        _check_several(args)
+    if version is not None:
+        return operators.call(version)(_parts(args), **keywords)
+    owner, of_sets = getattr(fn, "__self__", None), OF_SETS.get(getattr(fn, "__name__", ""))
+    if of_sets is not None and (isinstance(owner, set) or getattr(type(owner), "__stands_for__", None) is set):
+        return operators.call(of_sets)(owner, _parts(args))
+    if of_sets is not None and fn in (set.union, set.intersection, set.difference):
+        first, rest = _first_of(_parts(args))
+        return operators.call(of_sets)(first, rest)
+    return callee(*_arguments_of(fn, args, keywords), **keywords)
+
+
+def _check_several(args: tuple[Any, ...]) -> None:
+    """StagingError if a single argument may be the iterable of `max` or `min`."""
+    if sum(not isinstance(arg, Spread) for arg in args) > 1:
+        return
+    for arg in args:
+        items = view_of(arg.items) if isinstance(arg, Spread) else None
+        if items is not None and not (isinstance(items, StagedList) and items.element.shape == ()):
+            arg.refuse()
+
+
+def _parts(args: tuple[Any, ...]) -> list[Any]:
+    """The arguments in lists, of which those of Spreads are the graph's."""
+    parts: list[Any] = []
+    known: list[Any] = []
+    for arg in args:
+        if isinstance(arg, Spread):
+            parts.append(arg.items)
+            known = []
+        else:
+            if not known:
+                parts.append(known)
+            known.append(arg)
+    return parts
+
+
+def _first_of(parts: list[Any]) -> tuple[Any, list[Any]]:
+    """The first argument, and the lists of the others."""
+    first, *rest = parts
+    size = weak_int(convert_to_tensor(operators.call(len)(first)))
+    raise_unless(greater(size, 0), TypeError("unbound method needs an argument"))
+    return operators.item(first, 0), [operators.item(first, slice(1, None)), *rest]
+
+
+class _Columns(Lazy):
+    """`zip(*rows)`. `parts`: lists of rows."""
+
+    name = "zip"
+
+    def __init__(self, parts: list[Any]) -> None:
+        first = view_of(parts[0])
+        structure = first.structure if isinstance(first, StagedRecords) and len(parts) == 1 else None
+        if type(structure) is tuple:  # whose items may be of several types
+            self._made = operators.call(columns_of_tuples)(parts[0], len(structure))
+            self._length = weak_int(where(greater(first.length, 0), len(structure), 0))
+        else:
+            self._made = operators.call(columns_of)(parts)
+            self._length = operators.call(len)(self._made)
+        self._rows = tuple([_Rows(part) for part in parts if has_staged_items(part)])
+
+    def __iterable__(self) -> Counted:
+        return Counted(self._length, lambda i: operators.item(self._made, i), self._rows)
+
+
+class _Rows:
+    """The rows from which the items of `zip` come, for loops over it: they must not change in the body."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self._rows, self._seen = rows, [self._leaves_of(rows)]
+
+    @staticmethod
+    def _leaves_of(rows: list[Any]) -> list[Any]:
+        return view_of(rows).__leaves__()  # type: ignore[no-any-return]
+
+    def __leaves__(self) -> list[Any]:
+        return self._leaves_of(self._rows)
+
+    @property
+    def length(self) -> int:
+        """Another number after each change."""
+        now = self.__leaves__()
+        if not all(map(operator.is_, now, self._seen[-1])):
+            self._seen.append(now)
+        return len(self._seen)
+
+    def when_resized(self) -> Exception:
+        error = UnimplementedError("the rows that zip(*rows) runs over are changed in its loop",
+                                   remedy="Loop over the indices of a row.")
+        locate(error, user_position())
+        return error
+
+
+# Functions of the program.
+
+def _arguments_of(fn: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> list[Any]:
+    """The positional arguments of a function with a known number of parameters. TypeError at run time if there are
+    others."""
+    places = [i for i, arg in enumerate(args) if isinstance(arg, Spread)]
+    parameters = _parameters_of(fn)
+    spread: Spread = args[places[0]]
+    if parameters is None or len(places) > 1 or any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        spread.refuse()
+    takes = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    free = [each for each in takes if each.name not in keywords]
+    before, after = args[:places[0]], args[places[0] + 1:]
+    most = len(free) - len(before) - len(after)
+    least = most - sum(each.default is not each.empty for each in free[len(before):])
+    if free != takes[:len(free)] or most < 0 or (after and least < most):
+        spread.refuse()
+    items = view_of(spread.items)
+    size = weak_int(convert_to_tensor(items.length))
+    least = max(least, 0)
+    name, own = (f"{fn.__qualname__}.__init__", 1) if isinstance(fn, type) else (
+        getattr(fn, "__qualname__", ""), int(isinstance(fn, MethodType)))
+    for count in range(least):
+        missing = [repr(each.name) for each in free[len(before) + count + len(after):] if each.default is each.empty]
+        raise_unless(not_equal(size, count), TypeError(
+            f"{name}() missing {len(missing)} required positional argument{'s' if len(missing) > 1 else ''}:"
+            f" {_listed(missing)}"))
+    raise_unless(less_equal(size, most), TypeError(concat_text((
+        f"{name}() takes {_range_text(own + len(takes) - most + least, own + len(takes))} but ",
+        formatted(size + (own + len(args) - 1)), " were given"))))
+    made = [items[i] for i in range(least)]
+    for i in range(least, most):
+        made.append(_item_or_default(items, i, size, free[len(before) + i].default))
+    return [*before, *made, *after]
+
+
+def _item_or_default(items: Any, i: int, size: Any, default: Any) -> Any:
+    return operators.if_exp(greater(size, i), lambda: items[i], lambda: default)
+
+
+def _parameters_of(fn: Any) -> list[inspect.Parameter] | None:
+    """The parameters of a function, method or class of the program; None for others."""
+    if not (isinstance(fn, (FunctionType, MethodType)) or is_users_class(fn if isinstance(fn, type) else type(fn))):
+        return None
+    try:
+        return [*inspect.signature(fn).parameters.values()]
+    except (TypeError, ValueError):
+        return None
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as in Python's messages: `'a'`, `'a' and 'b'`, `'a', 'b', and 'c'`."""
+    if len(names) < 3:
+        return " and ".join(names)
+    return f"{', '.join(names[:-1])}, and {names[-1]}"
+
+
+def _range_text(least: int, most: int) -> str:
+    numbers = f"{most}" if least == most else f"from {least} to {most}"
+    return f"{numbers} positional argument{'' if numbers == '1' else 's'}"
