@@ -272,7 +272,7 @@ def is_same(value: Any, other: Any, /) -> Any:
 @own_errors
 def merged(items: dict[Any, Any], other: Any, /) -> dict[Any, Any]:
     """`{**items, **other}`; nothing else refers to `items`."""
-    if ambient.backend is None or type(other) not in keyed:
+    if ambient.backend is None or not (type(other) in keyed or staging_backend(other) is not None):
         return {**items, **other}
     ambient.backend.callee(items.update)(other)
     return items

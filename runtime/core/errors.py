@@ -24,6 +24,7 @@ __all__ = [
     "FailedPreconditionError",
     "GraphError",
     "InaccessibleTensorError",
+    "IndexDTypeError",
     "IndexOutOfRangeError",
     "InternalError",
     "InvalidArgumentError",
@@ -149,6 +150,10 @@ class DTypeError(InvalidArgumentError, TypeError):
 
 class DTypeConversionError(DTypeError, ValueError):
     """A tensor of another dtype than the one that is wanted: TF2 raises ValueError for it."""
+
+
+class IndexDTypeError(DTypeError, IndexError):
+    """An index that is no integer or bool: the error of incompatible dtypes and NumPy's in one."""
 
 
 class DTypeOverflowError(DTypeError, OverflowError):

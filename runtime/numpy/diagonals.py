@@ -20,7 +20,10 @@ __all__ = ["diag", "diagflat", "diagonal", "trace", "tri", "tril", "tril_indices
 
 
 def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    x = moveaxis(convert_to_tensor(a), (axis1, axis2), (-2, -1))
+    x = convert_to_tensor(a)
+    if x.ndim < 2:
+        raise located(ValueError("diag requires an array of at least two dimensions"))
+    x = moveaxis(x, (axis1, axis2), (-2, -1))
     if x.dtype.is_bool:
         return astype(diagonal(astype(x, int8), offset, -2, -1), bool)
     *rest, rows, columns = shapes.dims(x)
@@ -37,7 +40,9 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 def diag(v: Any, k: Any = 0) -> Tensor:
     x = convert_to_tensor(v)
-    if x.ndim != 1:
+    if x.ndim not in (1, 2):
+        raise located(ValueError("Input must be 1- or 2-d."))
+    if x.ndim == 2:
         return diagonal(x, k)
     if type(k) is int:
         return diagonals.diag(x, k=k)
@@ -64,6 +69,8 @@ def triu(m: Any, k: Any = 0) -> Tensor:
 
 def _triangle(m: Any, inside: Callable[[Any, Any], Any]) -> Tensor:
     x = convert_to_tensor(m)
+    if not x.ndim:
+        raise located(TypeError("tri() missing 1 required positional argument: 'N'"))
     x = x if x.ndim != 1 else shapes.broadcast_to(x, [shapes.dim(x, 0)] * 2)
     rows, columns = creation.range(shapes.dim(x, -2)), creation.range(shapes.dim(x, -1))
     return logic.where(inside(rows[:, None], columns), x, creation.zeros_like(x))

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import float64
@@ -16,6 +17,13 @@ __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
     "rfft", "rfftfreq",
 ]
+
+
+def _last(x: Tensor, axis: int) -> Tensor:
+    """The axis moved to the end. IndexError if there is none."""
+    if not x.ndim:
+        raise located(IndexError("tuple index out of range"))
+    return moveaxis(x, axis, -1)
 
 
 def _sized(x: Tensor, n: Any) -> Tensor:
@@ -38,7 +46,7 @@ def _scaled(x: Tensor, size: Any, norm: str | None, forward: bool) -> Tensor:
 
 
 def _transform(a: Any, n: Any, axis: int, norm: str | None, forward: bool) -> Tensor:
-    x = _sized(moveaxis(averaged(a), axis, -1), n)
+    x = _sized(_last(averaged(a), axis), n)
     found = (fourier.fft if forward else fourier.ifft)(x)
     return moveaxis(_scaled(found, shapes.dim(x, -1), norm, forward), -1, axis)
 
@@ -76,12 +84,12 @@ def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> T
 
 
 def rfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Tensor:
-    x = _sized(moveaxis(averaged(a), axis, -1), n)
+    x = _sized(_last(averaged(a), axis), n)
     return moveaxis(_scaled(fourier.rfft(x), shapes.dim(x, -1), norm, True), -1, axis)
 
 
 def irfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Tensor:
-    x = moveaxis(averaged(a), axis, -1)
+    x = _last(averaged(a), axis)
     size = 2 * (shapes.dim(x, -1) - 1) if n is None else n
     return moveaxis(_scaled(fourier.irfft(x, size), size, norm, False), -1, axis)
 

@@ -43,6 +43,8 @@ __all__ = [
 
 def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Tensor:
     x = convert_to_tensor(array)
+    if not x.ndim:
+        return x
     pairs = _pairs(pad_width, x.ndim)
     if mode == "constant":
         values = _pairs(constant_values, x.ndim)

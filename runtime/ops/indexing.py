@@ -13,6 +13,7 @@ import numpy as np
 from runtime.core.array_mode import note_0d
 from runtime.core.errors import (
     DTypeError,
+    IndexDTypeError,
     IndexOutOfRangeError,
     InvalidSliceError,
     OpError,
@@ -104,7 +105,7 @@ def _check_index(operands: tuple[TensorType, ...], index: Spec) -> None:
         raise TypeError(f"{index} is no index with {len(operands)} operands")
     for operand in operands:
         if operand.ndim or not operand.dtype.is_integer:
-            raise DTypeError(f"an index is an int scalar, not {operand}", remedy="Cast it to rt.int32.")
+            raise IndexDTypeError(f"an index is an int scalar, not {operand}", remedy="Cast it to rt.int32.")
 
 
 def _getitem_rule(x: TensorType, *operands: TensorType, index: Spec) -> TensorType:
@@ -255,8 +256,9 @@ class _Index:
             else:
                 array = convert_to_tensor(e)
                 if not (array.dtype.is_bool or array.dtype.is_integer):
-                    raise DTypeError(f"arrays used as indices must be of integer or bool type, not {array.dtype.name}",
-                                     remedy="Cast it to rt.int64.")
+                    raise IndexDTypeError(
+                        f"arrays used as indices must be of integer or bool type, not {array.dtype.name}",
+                        remedy="Cast it to rt.int64.")
                 self.arrays.append((sum(type(entry) is tuple or entry is None for entry in spec), array))
                 spec += [_FULL] * _axes_used(array)
         self.spec = tuple(spec)
@@ -275,7 +277,7 @@ class _Index:
             self.operands.append(e)
             return "?"
         if isinstance(e, (bool, np.bool_)) or not hasattr(e, "__index__"):
-            raise DTypeError("an index is an int, a slice, None, `...` or an int or bool tensor, not "
+            raise IndexDTypeError("an index is an int, a slice, None, `...` or an int or bool tensor, not "
                              f"{e!r} ({type(e).__name__})",
                              remedy="Take an item by its position, x[0], or several by a list of these.")
         return int(e.__index__())

@@ -145,3 +145,25 @@ def test_those_that_numpy_makes() -> None:
 
     for traced in on_both(f).values():
         assert [float(x) for x in traced(np.array([1.0, 2.0, 4.0]), rt.constant(3.0))] == [7.0, 54.0, 55.0]
+
+
+@pytest.mark.parametrize(("kind", "fn"), [
+    (ValueError, np.trace), (ValueError, np.diagonal), (ValueError, np.diag), (TypeError, np.triu),
+    (TypeError, np.tril), (IndexError, np.fft.fft), (IndexError, np.fft.ifft), (IndexError, np.fft.rfft),
+    (IndexError, np.fft.fft2), (ValueError, lambda x: np.diag(np.stack([x, x]).reshape(2, 1, 1))),
+    (IndexError, lambda x: np.stack([x, x])[1.0]), (IndexError, lambda x: np.stack([x, x])[x])])
+def test_errors_are_those_of_numpy(kind: Any, fn: Callable[[Any], Any]) -> None:
+    for form in fn, rt.function(lambda x: fn(x)):
+        with pytest.raises(kind):
+            form(np.array(4.0))
+
+
+def test_an_array_without_axes_is_not_padded() -> None:
+    assert rt.function(lambda x: np.pad(x, 1))(np.array(4.0)).numpy() == np.pad(np.array(4.0), 1)
+
+
+def test_attributes_of_dtypes() -> None:
+    def f(x: Any) -> Any:
+        return x.dtype.str, x.dtype.kind, x.dtype.itemsize, x.dtype.char, hasattr(x.dtype, "fits")
+
+    assert rt.function(f)(np.arange(4)) == f(np.arange(4))

@@ -344,7 +344,8 @@ def _put_all(mapping: dict[Any, Any], other: Any) -> None:
     other = view_of(other.checked() if isinstance(other, MaybeObject) else other)
     if isinstance(other, dict):
         dict_presence.check_keys(other)
-    clause = Clause(other.items() if isinstance(other, (dict, StagedDict)) else other, lambda pair: pair, None)
+    is_dict = issubclass(getattr(type(other), "__stands_for__", type(other)), (dict, StagedDict))
+    clause = Clause(other.items() if is_dict else other, lambda pair: pair, None)
     _fill(mapping, clause)
 
 

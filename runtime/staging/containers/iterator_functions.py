@@ -1,9 +1,10 @@
-"""Convertible Python versions of the functions of `itertools`, for iterables with graph values: each makes the list of
-all items. They also serve `operator.itemgetter`."""
+"""Convertible Python versions of the functions of `itertools`, and of `heapq.merge`, for iterables with graph values:
+each makes the list of all items. They also serve `operator.itemgetter`."""
 # The code that converts has no annotations: the items may be anything.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, var-annotated, misc"
 from __future__ import annotations
 
+import heapq
 import itertools
 import operator
 from collections.abc import Callable, Mapping
@@ -148,6 +149,25 @@ def _repeat(object, times):
     return [object for _ in range(times)]
 
 
+def _merge(*iterables, key=None, reverse=False):
+    items, places, ends = [], [], []
+    for each in iterables:
+        places.append(len(items))
+        items.extend(list(each))
+        ends.append(len(items))
+    keys = items if key is None else [key(item) for item in items]
+    found = []
+    for _ in range(len(items)):
+        first = -1
+        for k in range(len(places)):
+            if places[k] < ends[k] and (first < 0 or (
+                    keys[places[first]] < keys[places[k]] if reverse else keys[places[k]] < keys[places[first]])):
+                first = k
+        found.append(items[places[first]])
+        places[first] += 1
+    return found
+
+
 def items_at(places, items):
     """The item at one of the places, or the tuple of those at several."""
     return items[places[0]] if len(places) == 1 else tuple([items[place] for place in places])
@@ -187,5 +207,5 @@ ITERATORS: Final[Mapping[Any, Callable[..., Any]]] = {
     itertools.combinations: _combinations, itertools.permutations: _permutations,
     itertools.combinations_with_replacement: _combinations_with_replacement,
     itertools.takewhile: _takewhile, itertools.dropwhile: _dropwhile, itertools.filterfalse: _filterfalse,
-    itertools.starmap: _starmap, itertools.groupby: _groupby, itertools.repeat: _repeat}
+    itertools.starmap: _starmap, itertools.groupby: _groupby, itertools.repeat: _repeat, heapq.merge: _merge}
 """By function: its convertible replacement in traced functions, which makes a list of the items."""

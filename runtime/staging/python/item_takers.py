@@ -5,6 +5,7 @@ Where only the graph knows these items, a convertible version of the code runs i
 from __future__ import annotations
 
 import functools
+import heapq
 import itertools
 import operator
 from collections import deque
@@ -63,9 +64,9 @@ def taking_items(fn: Any, python: Callable[..., Any]) -> Callable[..., Any]:
 
 _USING: Final = frozenset({
     itertools.chain.from_iterable, itertools.starmap, itertools.compress, itertools.dropwhile, itertools.filterfalse,
-    itertools.groupby, itertools.takewhile})
-"""The functions that take the items of their arguments' items, or ask for the truth of items or what is made of them.
-"""
+    itertools.groupby, itertools.takewhile, heapq.merge})
+"""The functions that take the items of their arguments' items, compare items, or ask for the truth of items or what is
+made of them."""
 _LEAVING: Final = frozenset({itertools.islice, itertools.takewhile})
 """The functions that may end before their iterable does, which may be endless."""
 

@@ -24,6 +24,7 @@ from runtime.ops.logic import greater, logical_and, not_equal
 from runtime.staging.values.any_order import listed_in_any_order, refuse_order
 from runtime.staging.values.dict import View
 from runtime.staging.values.dict_keys import (
+    check_hashable,
     column_type,
     entry_of,
     is_any_order,
@@ -453,6 +454,8 @@ def set_of(items: Iterable[Any] = (), /) -> Any:
     found = [*items]
     if sets_are_staged() and all(map(is_key, found)):
         return _with_items(found)
+    for item in found:
+        check_hashable(item)
     if any(map(_is_tensor, found)):
         refuse_set()
     return set(found)
@@ -496,6 +499,8 @@ def set_comp(clause: Clause) -> Any:
 def method_of_set(fn: Any, python: Callable[..., Any]) -> Callable[..., Any]:
     """The replacement of a bound method of a Python set; `python` is called if all arguments are Python values."""
     def called(*args: Any) -> Any:
+        if fn.__name__ == "add":
+            check_hashable(*args)
         if not any(_is_tensor(arg) or stages(arg) for arg in args):
             return python(*args)
         if fn.__name__ in _CHANGES:

@@ -512,3 +512,21 @@ def test_keys_that_cannot_be_hashed_are_pythons_error(fn: Any) -> None:
         fn(1)
     with pytest.raises(TypeError, match=str(expected.value)):
         rt.function(fn)(rt.constant(1))
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x: {(x, [1])}, lambda x: {(x, [1]): 2}, lambda x: set().add((x, [1])), lambda x: set([(x, [1])])])
+def test_a_key_with_a_list_in_it(fn: Any) -> None:
+    with pytest.raises(TypeError, match="unhashable type: 'list'"):
+        rt.function(fn)(rt.constant(1))
+
+
+def test_a_display_with_a_dict_that_the_graph_chooses() -> None:
+    def f(x):
+        a, b = {1: 2}, {1: 3, 4: 5}
+        p, q = {"p": 2}, {"p": 3, "q": x}
+        c, d = (a, p) if x > 2 else (b, q)
+        return {**c}, c | {9: 9}, {**c, 4: x}, {**a, **c}, dict(c), {**d}, d | {"z": 9}, {**d, "p": x}
+
+    for x in (3, 1):
+        assert plain(rt.function(f)(rt.constant(x))) == f(x)

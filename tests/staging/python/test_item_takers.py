@@ -157,6 +157,14 @@ def looked_up(n):
     return operator.itemgetter(1)(xs), operator.itemgetter(0, 1)(xs), operator.itemgetter(1)(squares(n + 2))
 
 
+@program
+def merged(n):
+    odd, even = [k for k in range(n) if k % 2], [k for k in range(n) if k % 2 == 0]
+    pairs = heapq.merge([(k, 0) for k in range(n)], [(1, 1), (1, -1)])
+    return (list(heapq.merge(odd, even, [2, 2])), list(heapq.merge(upto(n)[::-1], [2, 0], reverse=True)),
+            [k for k in heapq.merge([3, 1, 2], upto(n))], list(pairs), next(heapq.merge(even, [7]), None))
+
+
 @pytest.mark.parametrize("fn", PROGRAMS)
 def test_items_of_the_graph_are_taken_as_in_python(fn: Callable[[Any], Any]) -> None:
     for executor in EXECUTORS:
