@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from autograph.backend import convert_file
+from runtime.staging.values.generators import without_effects
 
 __all__ = ["COUNT", "ITERATORS", "items_at"]
 
@@ -155,7 +156,7 @@ def _merge(*iterables, key=None, reverse=False):
         places.append(len(items))
         items.extend(list(each))
         ends.append(len(items))
-    keys = items if key is None else [key(item) for item in items]
+    keys = items if key is None else without_effects(lambda: [key(item) for item in items])
     found = []
     for _ in range(len(items)):
         first = -1

@@ -79,7 +79,8 @@ def _iterator(fn: Any, /, *args: Any, **keywords: Any) -> StagedGenerator:
     def made() -> Any:
         return operators.call(ITERATORS[fn])(*args, **keywords)
 
-    observed = any([isinstance(arg, StagedGenerator) or callable(arg) for arg in (*args, *keywords.values())])
+    values = () if fn is heapq.merge else (*args, *keywords.values())  # which checks its key alone
+    observed = any([isinstance(value, StagedGenerator) or callable(value) for value in values])
     return once(unview(without_effects(made) if observed else made()))
 
 

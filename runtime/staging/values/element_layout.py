@@ -11,7 +11,7 @@ from functools import cached_property, reduce
 from itertools import count, islice
 from typing import Any, Final
 
-from autograph.backend import duplicate, fields_in, fill, has_staged_items, parts_in, refill
+from autograph.backend import LISTS, duplicate, fields_in, fill, has_staged_items, parts_in, refill
 from runtime.core import pytree
 from runtime.core.errors import StagingError
 from runtime.core.formatting import repr_of
@@ -200,6 +200,8 @@ class Rows(LeafLayout):
     def check(self, x: Any) -> None:
         if isinstance(x, (tuple, dict, Tensor, int, float, complex, str, Text)) or x is None:
             raise ValueError(f"the structures differ: {x!r} is not a list")
+        if isinstance(x, LISTS) and not isinstance(x, list):
+            raise ValueError(f"a {type(x).__name__} is no list, and cannot be an element")
         if is_table_row(x):
             leaves_of(self.structure, 0)
         elif is_staged_list(x):

@@ -162,7 +162,16 @@ def merged(n):
     odd, even = [k for k in range(n) if k % 2], [k for k in range(n) if k % 2 == 0]
     pairs = heapq.merge([(k, 0) for k in range(n)], [(1, 1), (1, -1)])
     return (list(heapq.merge(odd, even, [2, 2])), list(heapq.merge(upto(n)[::-1], [2, 0], reverse=True)),
-            [k for k in heapq.merge([3, 1, 2], upto(n))], list(pairs), next(heapq.merge(even, [7]), None))
+            [k for k in heapq.merge([3, 1, 2], upto(n))], list(pairs), next(heapq.merge(even, [7]), None),
+            list(heapq.merge(upto(n)[::-1], [3, 1], key=lambda k: -k)))
+
+
+def test_a_key_of_merge_that_prints_is_refused() -> None:
+    def f(n):
+        return list(heapq.merge(upto(n), [1], key=print))
+
+    with pytest.raises(StagingError, match="would come for all of them at once"):
+        rt.function(f)(rt.constant(3))
 
 
 @pytest.mark.parametrize("fn", PROGRAMS)

@@ -1,6 +1,7 @@
 """Lists of lists whose number and length only the graph knows: rows are lists, with all that lists do."""
 from __future__ import annotations
 
+import collections
 import linecache
 import random
 from collections.abc import Callable
@@ -347,3 +348,25 @@ def test_random_programs_are_right_or_refused(seed: int) -> None:
         else:
             right += 1
     assert right > 1
+
+
+def test_message_a_deque_as_an_element() -> None:
+    def value(n):
+        queues = {}
+        try:
+            for i in range(n):
+                queues[i] = collections.deque([i])
+        except ValueError:  # which the program does not raise
+            return -1
+        return len(queues)
+
+    def element(n):
+        queue, rows = collections.deque(), [[i] for i in range(n)]
+        for i in range(n):
+            queue.append(i)
+        rows.append(queue)
+        return rows
+
+    for fn, message in (value, "a deque is no list"), (element, "a deque has items that only"):
+        with pytest.raises(rt.errors.StagingError, match=message):
+            rt.function(fn)(rt.constant(3))
