@@ -1,6 +1,7 @@
 """Attributes of NumPy's dtypes that those of tensors have, too: NumPy takes anything with a `dtype` for one."""
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,19 @@ class NumpyAttributes:
         return self.np
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> builtins.str:
         """NumPy's letter for the kind of the numbers."""
-        return str(self.np.kind)
+        return builtins.str(self.np.kind)
 
     @property
-    def char(self) -> str:
+    def char(self) -> builtins.str:
         """NumPy's letter for the dtype."""
-        return str(self.np.char)
+        return builtins.str(self.np.char)
+
+    @property
+    def str(self) -> builtins.str:
+        """NumPy's text for the dtype, with its byte order."""
+        return builtins.str(self.np.str)
 
     @property
     def type(self) -> Any:

@@ -27,10 +27,6 @@ __all__ = [
 _NumpyDType = np.dtype[Any]  # inside DType, `np` is an attribute
 _LEVELS: Final = {"O": -1, "b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
-_OF_NUMPY: Final = frozenset({
-    "alignment", "byteorder", "char", "descr", "hasobject", "isnative", "itemsize", "kind", "num", "str", "type"})
-"""The attributes that a dtype has as NumPy's has them."""
-
 
 class DType(NumpyAttributes):
     """The type of a tensor's elements (`tf.DType`). One object per dtype, so `is` compares.
@@ -108,11 +104,6 @@ class DType(NumpyAttributes):
     def wide(self) -> DType:
         """The dtype in which kernels compute: float32 for floats that NumPy lacks, else this one."""
         return float32 if self.is_narrow else self
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _OF_NUMPY:
-            return getattr(self.np, name)
-        raise AttributeError(f"'DType' object has no attribute {name!r}")
 
     @property
     def base_dtype(self) -> DType:

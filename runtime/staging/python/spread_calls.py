@@ -68,17 +68,20 @@ def call_spread(fn: Any, callee: Callable[..., Any], args: tuple[Any, ...], keyw
     if fn is map and not isinstance(args[0], Spread):
         return operators.call(map_columns)(args[0], _Columns(_parts(args[1:])))
     version = next((version for each, version in SPREAD_FUNCTIONS.items() if each is fn), None)
-    if fn in (max, min):
+    if fn is max or fn is min:
         _check_several(args)
     if version is not None:
         return operators.call(version)(_parts(args), **keywords)
     owner, of_sets = getattr(fn, "__self__", None), OF_SETS.get(getattr(fn, "__name__", ""))
     if of_sets is not None and (isinstance(owner, set) or getattr(type(owner), "__stands_for__", None) is set):
         return operators.call(of_sets)(owner, _parts(args))
-    if of_sets is not None and fn in (set.union, set.intersection, set.difference):
+    if of_sets is not None and any(fn is each for each in _OF_FIRST_SET):
         first, rest = _first_of(_parts(args))
         return operators.call(of_sets)(first, rest)
     return callee(*_arguments_of(fn, args, keywords), **keywords)
+
+
+_OF_FIRST_SET: Final = (set.union, set.intersection, set.difference)
 
 
 def _check_several(args: tuple[Any, ...]) -> None:
@@ -182,8 +185,7 @@ def _arguments_of(fn: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
     items = view_of(spread.items)
     size = weak_int(convert_to_tensor(items.length))
     least = max(least, 0)
-    name, own = (f"{fn.__qualname__}.__init__", 1) if isinstance(fn, type) else (
-        getattr(fn, "__qualname__", ""), int(isinstance(fn, MethodType)))
+    name, own = _name_of(fn), int(not isinstance(fn, FunctionType))
     for count in range(least):
         missing = [repr(each.name) for each in free[len(before) + count + len(after):] if each.default is each.empty]
         raise_unless(not_equal(size, count), TypeError(
@@ -210,6 +212,13 @@ def _parameters_of(fn: Any) -> list[inspect.Parameter] | None:
         return [*inspect.signature(fn).parameters.values()]
     except (TypeError, ValueError):
         return None
+
+
+def _name_of(fn: Any) -> str:
+    """The name of a function, method or class, or of what is called for an object, in Python's messages."""
+    if isinstance(fn, type):
+        return f"{fn.__qualname__}.{'__new__' if fn.__init__ is object.__init__ else '__init__'}"  # type: ignore[misc]
+    return str(getattr(fn, "__qualname__", f"{type(fn).__qualname__}.__call__"))
 
 
 def _listed(names: Sequence[str]) -> str:
