@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn
 from autograph.backend import has_staged_items, is_users_class, operators
 from runtime.core.errors import StagingError, UnimplementedError, locate
 from runtime.core.formatting import formatted
+from runtime.core.object_mode import lists_of_arenas
 from runtime.core.positions import staging_error, user_position
 from runtime.core.text import concat_text
 from runtime.core.trace import convert_to_tensor
@@ -145,7 +146,8 @@ class _Rows:
 
     @staticmethod
     def _leaves_of(rows: list[Any]) -> list[Any]:
-        return view_of(rows).__leaves__()  # type: ignore[no-any-return]
+        lists = [rows, *lists_of_arenas()]  # the latter have what is in rows by reference
+        return [leaf for each in lists if has_staged_items(each) for leaf in view_of(each).__leaves__()]
 
     def __leaves__(self) -> list[Any]:
         return self._leaves_of(self._rows)
@@ -154,13 +156,14 @@ class _Rows:
     def length(self) -> int:
         """Another number after each change."""
         now = self.__leaves__()
-        if not all(map(operator.is_, now, self._seen[-1])):
+        if len(now) != len(self._seen[-1]) or not all(map(operator.is_, now, self._seen[-1])):
             self._seen.append(now)
         return len(self._seen)
 
     def when_resized(self) -> Exception:
-        error = UnimplementedError("the rows that zip(*rows) runs over are changed in its loop",
-                                   remedy="Loop over the indices of a row.")
+        error = UnimplementedError(
+            "the rows that zip(*rows) runs over, or lists that may be these, are changed in its loop",
+            remedy="Loop over list(zip(*rows)), which has the items as they were, or over the indices of a row.")
         locate(error, user_position())
         return error
 
