@@ -58,7 +58,7 @@ from autograph.core.unknown_names import hint_at_names, unknown
 from autograph.core.untracked_mutables import draws_random_numbers
 from autograph.core.unwinding import FirstIteration, Remake, Unwinding
 from autograph.core.versions import CALLS_SHARE_STACK, LOGGING_SKIPS_ITSELF, unbound_text
-from autograph.dispatch.converted_call import is_unchanged, truth_value
+from autograph.dispatch.converted_call import is_unchanged, special_result, truth_value
 from autograph.dispatch.special_methods import meeting
 from autograph.operators.containers import split
 from autograph.operators.contexts import guards_yield
@@ -227,6 +227,7 @@ __all__ = [
     "same_parts",
     "scopes",
     "settle",
+    "special_result",
     "split",
     "staging_backend",
     "take_out",

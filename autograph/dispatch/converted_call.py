@@ -266,7 +266,8 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin that the backend of an argument may replace."""
     # evaluates the truth of items, calls its arguments, or takes items as floats
     judges = original in (any, all, min, max, sorted, filter, map, math.fsum, getattr(math, "sumprod", None))
-    is_len, takes_items = original is len, original in _TAKING
+    is_len = original is len
+    is_object, taken = _TAKEN.get(original, _AS_THEY_ARE)
     of_one = _OF_ONE.get(original)
 
     def answering(args: tuple[Any, ...], values: tuple[Any, ...]) -> Callable[..., Any]:
@@ -285,19 +286,15 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
                 return backend.builtins[original]
         if ambient.backend is None:
             return original
-        if (takes_items or (is_one and original in (min, max))) and any(map(_makes_iterator, args)):
+        if (is_one or original not in (min, max)) and any(map(is_object, args)):
             return lambda *args, **options: _overrides[original](
-                *[iter(value) if _makes_iterator(value) else value for value in args], **options)
+                *[taken(value) if is_object(value) else value for value in args], **options)
         if of_one is not None and is_one:
             return of_one
         found = ambient.backend.builtins.get(original) if judges else None
         return ambient.backend.callee(original) if found is None else found
 
     return _by_arguments(answering, original.__name__)
-
-
-_TAKING = frozenset({all, any, enumerate, filter, list, map, sorted, sum, tuple, zip})
-"""Builtins that iterate over their arguments."""
 
 
 def _makes_iterator(value: Any) -> bool:
@@ -307,13 +304,55 @@ def _makes_iterator(value: Any) -> bool:
         hasattr(kind, "__next__") or backend_of(value) is not None)
 
 
+def special_result(value: Any, name: str, *args: Any) -> Any:
+    """The result of a special method with this name, which Python's C code would call and whose result it would check:
+    with the same errors, but the result may be a staged value."""
+    kind = getattr(type(value), "__stands_for__", type(value))
+    found = call(getattr(type(value), name))(value, *args)
+    convert = _CHECKING[name]
+    backend = staging_backend(found)
+    if backend is not None:
+        return backend.operation(
+            "special_result", found, lambda sample: convert(_returning(kind, name, sample)), name == "__len__")
+    if type(found) is int and name == "__index__":
+        return found
+    return convert(_returning(kind, name, found))
+
+
+def _returning(kind: type, name: str, found: Any) -> Any:
+    """An object of a class with that name whose special method returns `found`: Python checks that."""
+    return type(kind.__name__, (), {name: lambda self: found})()
+
+
+_CHECKING: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "__len__": len, "__bool__": bool, "__int__": int, "__float__": float, "__complex__": complex, "__index__": index}
+"""By special method, the function of Python's that checks its result."""
+
+
+def _has_index(value: Any) -> bool:
+    """Whether a value has a method `__index__` of the user's."""
+    kind: Any = getattr(type(value), "__stands_for__", type(value))
+    method = getattr(type(value) if kind is object else kind, "__index__", None)  # `object`: one of several classes
+    return type(method) is FunctionType and (kind is object or is_users_class(kind))
+
+
+def as_index(value: Any) -> Any:
+    """What the method `__index__` of the user's returns; any other value unchanged."""
+    return special_result(value, "__index__") if _has_index(value) else value
+
+
+_TAKEN: Final[Mapping[Any, tuple[Callable[[Any], bool], Callable[[Any], Any]]]] = {
+    **dict.fromkeys(
+        (all, any, enumerate, filter, list, map, max, min, sorted, sum, tuple, zip), (_makes_iterator, iter)),
+    **dict.fromkeys((bin, chr, hex, oct, range), (_has_index, as_index))}
+"""By builtin, the objects of the program for which it calls a special method, and what that returns."""
+_AS_THEY_ARE: Final = (lambda value: False), iter
+
+
 def _len(value: Any) -> Any:
     """`len`, whose result may be a staged value: Python's own requires an int from `__len__`."""
-    method = getattr(type(value), "__len__", None)
-    if type(method) is not FunctionType:
-        return len(value)
-    length = call(method)(value)
-    return length if staging_backend(length) is not None else index(length)
+    return special_result(value, "__len__") if type(getattr(type(value), "__len__", None)) is FunctionType else (
+        len(value))
 
 
 def truth_value(value: Any) -> Any:
@@ -328,12 +367,9 @@ def truth_value(value: Any) -> Any:
     if not is_users_class(kind) or backend_of(value) is not None:
         return value
     for name in ("__bool__", "__len__"):
-        method = getattr(kind, name, None)
-        if type(method) is FunctionType:
-            found = call(method)(value)
-            if name == "__len__":
-                return found != 0 if staging_backend(found) is not None else bool(index(found))
-            return found if staging_backend(found) is not None or isinstance(found, bool) else bool(value)
+        if type(getattr(kind, name, None)) is FunctionType:
+            found = special_result(value, name)
+            return found if name == "__bool__" else found != 0
     return value
 
 
@@ -353,17 +389,12 @@ def _number(original: Callable[..., Any], *names: str) -> Callable[[Any], Any]:
         method = getattr(kind, name, None)
         if type(method) is not FunctionType or isinstance(value, (int, float, complex)):
             return original(value)
-        found, wanted = call(method)(value), _RESULTS[name]
-        if staging_backend(found) is not None:
-            return call(original)(found)
-        if not isinstance(found, wanted):
-            raise TypeError(f"{kind.__name__}.{name} returned non-{wanted.__name__} (type {type(found).__name__})")
-        return original(found)
+        found = special_result(value, name)
+        return original(found) if staging_backend(found) is None else call(original)(found)
 
     return convert
 
 
-_RESULTS: Final[Mapping[str, type]] = {"__int__": int, "__index__": int, "__float__": float, "__complex__": complex}
 _OF_ONE: Final[Mapping[Any, Callable[[Any], Any]]] = {
     len: _len, bool: _bool, int: _number(int, "__int__", "__index__"), float: _number(float, "__float__", "__index__"),
     complex: _number(complex, "__complex__", "__float__", "__index__")}

@@ -409,7 +409,7 @@ def in_(value: Any, container: Any, /) -> Any:
         method = getattr(type(container), "__contains__", None)
         if type(method) is FunctionType:  # Python's `in` converts its result to bool
             found = call(method)(container, value)
-            return found if staging_backend(found) is not None else _builtins.bool(found)
+            return call(_builtins.bool)(found)
     return value in container if backend is None else backend.operation("contains", container, value)
 
 

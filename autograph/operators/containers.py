@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from types import FunctionType
 from typing import Any
 
 from autograph.core.backend import ambient, backend_of, deciding, indexed, keyed, staging_backend
 from autograph.core.lists import LISTS
 from autograph.core.lost_iterators import check_items
-from autograph.core.slots import is_users_class
 from autograph.core.staged_items import has_staged_items
 from autograph.core.tracebacks import own_errors, prune
-from autograph.dispatch.converted_call import call
+from autograph.dispatch.converted_call import as_index, call
 from autograph.state.structure import is_container
 
 __all__ = [
@@ -192,8 +190,8 @@ def item(container: Any, index: Any, /) -> Any:
 
 
 def own_index(container: Any, index: Any) -> Any:
-    """The value of an index or key in traced code; of an object with a method `__index__` of the user's, what that
-    returns, if the container is a sequence."""
+    """The value of an index or key in traced code; of one with a method `__index__`, or a slice of such ones, what
+    that returns, if the container is a sequence."""
     if type(index) is int or ambient.backend is None:
         return index
     index = ambient.backend.check(index, "value")
@@ -201,10 +199,9 @@ def own_index(container: Any, index: Any) -> Any:
         index = tuple([ambient.backend.check(part, "value") for part in index])
     if type(container) not in _SEQUENCES:
         return index
-    kind: Any = getattr(type(index), "__stands_for__", type(index))
-    method = getattr(type(index) if kind is object else kind, "__index__", None)  # `object`: one of several classes
-    is_users = type(method) is FunctionType and (kind is object or is_users_class(kind))
-    return call(type(index).__index__)(index) if is_users else index
+    if type(index) is slice:
+        return slice(*map(as_index, (index.start, index.stop, index.step)))
+    return as_index(index)
 
 
 def bounds_of(index: Any, of_array: bool = False) -> Iterator[Any]:

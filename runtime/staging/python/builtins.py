@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from autograph.backend import LISTS, Clause, has_staged_items, is_iterator, itself, keyed, operators
+from autograph.backend import LISTS, Clause, has_staged_items, is_iterator, itself, keyed, operators, special_result
 from runtime.core import types as t
 from runtime.core.errors import ShapeError, StagingError, locate
 from runtime.core.formatting import formatted
@@ -482,7 +482,9 @@ def _of_references(
     """The result of a builtin for objects by reference: of their special method, or of what they yield."""
     method = getattr(type(args[0]), _METHODS.get(fn, "__iter__"), None)
     if fn in _METHODS:
-        return fn(*args, **kwargs) if method is None else operators.call(method)(*args, **kwargs)
+        if method is None:
+            return fn(*args, **kwargs)
+        return special_result(*args, _METHODS[fn]) if fn in _CHECKED else operators.call(method)(*args, **kwargs)
     if len(args) > 1 and fn in (builtins.min, builtins.max):
         return replacement(*args, **kwargs)
     return operators.call(fn)(*[arg.__iterated__() if isinstance(arg, Reference) else arg for arg in args], **kwargs)
@@ -493,6 +495,8 @@ _METHODS: Final[Mapping[Any, str]] = {
     builtins.complex: "__complex__", builtins.round: "__round__", builtins.divmod: "__divmod__",
     builtins.pow: "__pow__", builtins.reversed: "__reversed__", builtins.next: "__next__"}
 """The special methods of an object that builtins call."""
+_CHECKED: Final = frozenset({builtins.len, builtins.int, builtins.float, builtins.complex})
+"""Those whose results Python checks."""
 _ITERATE: Final = frozenset({
     builtins.min, builtins.max, builtins.sum, builtins.any, builtins.all, builtins.enumerate, builtins.zip,
     builtins.map, builtins.filter, builtins.reversed, builtins.sorted, builtins.iter, builtins.list, builtins.tuple,

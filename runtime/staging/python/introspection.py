@@ -46,7 +46,7 @@ from runtime.staging.values.set import JoinedSet
 from runtime.staging.values.strings import text_among
 
 __all__ = [
-    "ASKED", "check_attribute", "check_attributes", "is_same", "is_scalar", "subject_of_match",
+    "ASKED", "check_attribute", "check_attributes", "is_same", "is_scalar", "of_numpy", "subject_of_match",
     "tested_maybe_none"]
 
 
@@ -61,7 +61,7 @@ def tested_maybe_none(value: Any, test: Callable[[Any], bool]) -> Any:
     return present if of_value else ~present
 
 
-def _of_numpy(value: Any) -> Any:
+def of_numpy(value: Any) -> Any:
     """An array or scalar of NumPy of the class that `value` has in Python, if it is made of arrays; else None."""
     if isinstance(value, StagedArray) or (
             type(value) is GraphTensor and is_of_arrays(value.type) and not value.type.weak):
@@ -102,7 +102,7 @@ def _isinstance(value: Any, classes: Any, /) -> Any:
     if kind is not None and not hasattr(type(value), "__no_class__"):
         return builtins.issubclass(kind, classes)
     found = tested_maybe_none(value, lambda x: builtins.isinstance(_python_number(x), classes) or (
-        (array := _of_numpy(x)) is not None and builtins.isinstance(array, classes)))
+        (array := of_numpy(x)) is not None and builtins.isinstance(array, classes)))
     if found is False and hasattr(type(value), "__no_class__"):  # an error that a handler caught
         value.__no_class__()
     return found
@@ -117,7 +117,7 @@ def _issubclass(cls: Any, classes: Any, /) -> Any:
 def is_scalar(element: Any) -> Any:
     """`numpy.isscalar`."""
     return tested_maybe_none(element, lambda x: np.isscalar(
-        _python_number(x) if (array := _of_numpy(x)) is None else array))
+        _python_number(x) if (array := of_numpy(x)) is None else array))
 
 
 def subject_of_match(value: Any) -> Any:
@@ -156,7 +156,7 @@ def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
     if hasattr(builtins.type(value), "__stands_for__"):
         return builtins.type(value).__stands_for__
     value = known(value, "for its type")
-    array = _of_numpy(value)
+    array = of_numpy(value)
     return builtins.type(_python_number(value) if array is None else array)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from autograph.backend import consists_of_attributes, fields_in, operators, references, refill
+from autograph.backend import consists_of_attributes, fields_in, references, refill, special_result
 from runtime.core.object_mode import note_made, storing
 from runtime.core.positions import staging_error
 from runtime.core.trace import convert_to_tensor
@@ -153,12 +153,8 @@ def reference_class(arena: Arena, cls: type, attributes: Sequence[str]) -> Any:
 
 def truth_of(cls: type) -> Callable[[Any], Any]:
     """The truth of an object of a class, by its `__bool__` or `__len__`."""
-    by_bool, by_len = (getattr(cls, name, None) for name in ("__bool__", "__len__"))
-    if by_bool is not None:
-        return lambda x: truth(operators.call(by_bool)(x))
-    if by_len is not None:
-        return lambda x: truth(operators.ne(operators.call(by_len)(x), 0))
-    return lambda x: True
+    name = next((name for name in ("__bool__", "__len__") if getattr(cls, name, None) is not None), None)
+    return (lambda x: True) if name is None else lambda x: truth(special_result(x, name))
 
 
 def list_of(x: Any) -> list[Any]:
