@@ -312,8 +312,8 @@ def special_result(value: Any, name: str, *args: Any) -> Any:
     convert = _CHECKING[name]
     backend = staging_backend(found)
     if backend is not None:
-        return backend.operation(
-            "special_result", found, lambda sample: convert(_returning(kind, name, sample)), name == "__len__")
+        backend.operation("check_result", found, lambda x: convert(_returning(kind, name, x)), name == "__len__")
+        return found
     if type(found) is int and name == "__index__":
         return found
     return convert(_returning(kind, name, found))

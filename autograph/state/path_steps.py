@@ -10,7 +10,10 @@ from autograph.core.lists import DICTS, LISTS, MUTATORS, is_list
 from autograph.core.slots import fields_in, is_users_class
 from autograph.state.structure import ATOMS, is_container, parts_in
 
-__all__ = ["computes_items", "has_namesakes", "is_computed", "items_of", "note_places", "stores_itself", "takes_any"]
+__all__ = [
+    "computes_items", "has_namesakes", "inherits", "is_computed", "items_of", "note_places", "stores_itself",
+    "takes_any",
+]
 
 
 def takes_any(holder: Any, kind: str) -> bool:
@@ -34,6 +37,12 @@ def is_computed(holder: Any, attribute: str) -> bool:
             stored = isinstance(found, (MemberDescriptorType, GetSetDescriptorType))
             return hasattr(type(found), "__set__") and not stored
     return False
+
+
+def inherits(holder: Any, attribute: str) -> bool:
+    """Whether a class has an attribute of one of its bases, which an assignment hides and does not change."""
+    return isinstance(holder, type) and attribute not in vars(holder) and any(
+        attribute in vars(base) for base in holder.__mro__)
 
 
 def computes_items(holder: Any) -> bool:

@@ -28,6 +28,7 @@ from autograph.state.key_order import KeyOrders
 from autograph.state.path_steps import (
     computes_items,
     has_namesakes,
+    inherits,
     is_computed,
     items_of,
     note_places,
@@ -261,7 +262,7 @@ class State:
             for kind, key in path[1:]:
                 value = unwrapped(value)
                 if kind == ".":
-                    value = UNBOUND if is_computed(value, key) else getattr(value, key)
+                    value = UNBOUND if is_computed(value, key) or inherits(value, key) else getattr(value, key)
                 elif _is_whole(value):
                     return UNBOUND  # it is part of something that is state as a whole
                 elif isinstance(value, dict):  # without `__missing__`, which may insert a value
@@ -297,6 +298,8 @@ class State:
         if isinstance(holder, tuple):
             return  # its parts change in place
         if kind == ".":
+            if ambient.backend is not None and inherits(holder, key):
+                ambient.backend.operation("check_owned", holder, key, value)
             is_stored = stores_itself(holder, key)
             if value is UNBOUND:
                 (take_out if is_stored else delattr)(holder, key)

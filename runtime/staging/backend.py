@@ -90,9 +90,15 @@ from runtime.staging.control.unrolled_loops import unrolling
 from runtime.staging.python.builtins import BUILTINS
 from runtime.staging.python.cmath_module import CMATH
 from runtime.staging.python.foreign_calls import callee
-from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, subject_of_match
+from runtime.staging.python.introspection import (
+    check_attribute,
+    check_attributes,
+    check_owned,
+    is_same,
+    subject_of_match,
+)
 from runtime.staging.python.math_module import MATH
-from runtime.staging.python.special_results import special_result
+from runtime.staging.python.special_results import check_result
 from runtime.staging.python.spread_calls import call_spread, positional
 from runtime.staging.values.alias_tracking import as_originals, forget_exits, in_use, may_alias, record_exit
 from runtime.staging.values.arenas import constructor
@@ -494,7 +500,8 @@ _OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "not_": _not, "is_": _is, "contains": contains, "getitem": _getitem, "delitem": _delitem,
     **{name: _extended(name, partial(_mod, getattr(operator, name))) for name in ("mod", "imod")},
     "or_": _extended("or_", partial(union, in_place=False)), "ior": _extended("ior", partial(union, in_place=True)),
-    "parts": parts_of, "positional": positional, "call_spread": call_spread, "special_result": special_result,
+    "parts": parts_of, "positional": positional, "call_spread": call_spread,
+    "check_result": check_result, "check_owned": check_owned,
     "dict_comp": dict_comp, "dict_of": dict_of, "set_comp": set_comp, "set_of": set_of,
     **{name: _extended(name, partial(compare, name)) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
     **{name: _extended(name, partial(list_operation, name)) for name in ("add", "mul", "iadd", "imul")},

@@ -46,8 +46,8 @@ from runtime.staging.values.set import JoinedSet
 from runtime.staging.values.strings import text_among
 
 __all__ = [
-    "ASKED", "check_attribute", "check_attributes", "is_same", "is_scalar", "of_numpy", "subject_of_match",
-    "tested_maybe_none"]
+    "ASKED", "check_attribute", "check_attributes", "check_owned", "is_same", "is_scalar", "of_numpy",
+    "subject_of_match", "tested_maybe_none"]
 
 
 def tested_maybe_none(value: Any, test: Callable[[Any], bool]) -> Any:
@@ -276,6 +276,18 @@ def check_attribute(value: Any, name: str) -> None:
     """Emit a check that an object has an attribute, if that is known only at run time."""
     if _bit(value, name) is not None:
         getattr(value, name).presence.check_bound()
+
+
+def check_owned(cls: type, name: str, value: Any) -> None:
+    """StagingError if only the graph knows whether a class gets an attribute of its own, with this value, or keeps that
+    of its base."""
+    if isinstance(value, Maybe) and value.presence.bound is not None:
+        base = next(base.__name__ for base in cls.__mro__ if name in vars(base))
+        own, inherited = f"{cls.__name__}.{name}", f"{base}.{name}"
+        raise staging_error(
+            f"{own} is set on some ways through a staged statement only, and is {inherited} on the others, so that"
+            " which of the two it is is known only when the graph runs",
+            f"Set {inherited} instead, or give {cls.__name__} an attribute of its own before: {own} = {inherited}.")
 
 
 def check_attributes(value: Any) -> None:

@@ -12,25 +12,24 @@ from runtime.ops.effects import raise_unless
 from runtime.ops.logic import greater_equal
 from runtime.staging.python.introspection import of_numpy
 
-__all__ = ["special_result"]
+__all__ = ["check_result"]
 
 
-def special_result(found: Any, check: Callable[[Any], Any], is_length: bool) -> Any:
-    """`found`, which a special method returned and only the graph knows, if `check` accepts a value of Python's of the
-    same class: else it raises Python's error. The graph raises that for a negative length."""
+def check_result(found: Any, check: Callable[[Any], Any], is_length: bool) -> None:
+    """Raise Python's error if a special method returned `found`, which only the graph knows, and `check` refuses a
+    value of Python's of that class. The graph raises that of a negative length."""
     if isinstance(found, Text):
         check("")
     elif has_staged_items(found):
         check([])
     elif isinstance(found, Tensor) or hasattr(type(found), "__tensor__"):
-        found = convert_to_tensor(found)
-        check(_sample(found))
-        if is_length and not found.dtype.is_bool:
+        x = convert_to_tensor(found)
+        check(_sample(x))
+        if is_length and not x.dtype.is_bool:
             try:
                 check(-1)
             except ValueError as error:
-                raise_unless(greater_equal(found, 0), error)
-    return found
+                raise_unless(greater_equal(x, 0), error)
 
 
 def _sample(x: Tensor) -> Any:
