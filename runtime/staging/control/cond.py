@@ -36,7 +36,7 @@ from runtime.staging.values.body_tracing import (
 )
 from runtime.staging.values.branch_elements import Alternatives, JoinedPlaces
 from runtime.staging.values.cell_join import CellJoin, cells_in, joined
-from runtime.staging.values.container_arenas import make_references, need_references
+from runtime.staging.values.container_arenas import make_references, need_reference_before, need_references
 from runtime.staging.values.contents import Contents
 from runtime.staging.values.flatten import (
     StagedBefore,
@@ -127,6 +127,10 @@ class Traced:
         end = BodyEnd(values, self.origins, self.live_out)
         end.made |= self.made
         return end
+
+    def has_same(self, value: Any, before: Any) -> bool:
+        """Whether a final value is the container `before` the statement, which the branch may have changed."""
+        return self.origins.get(id(value), (None, None))[1] is before
 
     def place_of(self, i: int) -> Element | None:
         """The record of the final value of a variable as an element of a list; None if it is none."""
@@ -273,6 +277,8 @@ def _join(
     a, b = true.values[i], false.values[i]
     if isinstance(a, _FUNCTIONS) and isinstance(b, _FUNCTIONS) and a != b:
         return Static(either(pred, a, b))
+    if i < len(init) and true.has_same(a, init[i]) and false.has_same(b, init[i]):
+        need_reference_before(init[i], (a, b), names[i], true.body, false.body)
     try:
         return join(true.describe(i), false.describe(i), cells)
     except Conflict as conflict:

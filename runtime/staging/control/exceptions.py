@@ -26,6 +26,7 @@ from runtime.staging.values.alias_join import Point, aliases_after_errors, assig
 from runtime.staging.values.alias_tracking import as_originals, record_alias
 from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, rollback
 from runtime.staging.values.cell_join import CellJoin, chooses, joined
+from runtime.staging.values.container_arenas import make_references, need_reference_before, need_references
 from runtime.staging.values.flatten import copied, lower, named, rebuild_all
 from runtime.staging.values.lattice import (
     Conflict,
@@ -300,10 +301,15 @@ class _Try:
         spec = parts[0].describe(i)
         if len(parts) == 1:
             return as_outputs(spec, parts[0].graph)
+        bodies = [part.body for part in parts]
+        if all(part.has_same(value, self.init[i]) for part, value in zip(parts, values, strict=True)):
+            need_reference_before(self.init[i], values, self.names[i], *bodies)
         for part in parts[1:]:
             try:
                 spec = join(spec, part.describe(i), cells)
-            except Conflict:
+            except Conflict as conflict:
+                pairs = ((name, parts[0].describe(k), part.describe(k)) for k, name in enumerate(self.names))
+                need_references(conflict, self.names[i], pairs, *bodies)
                 if cells is not None and any(part.values is not None and chooses(part.values[i]) for part in parts):
                     raise _Mixed from None
                 self._refuse(parts[0], part, i)
@@ -368,6 +374,7 @@ def stage_try(
     `try`.
     """
     assert current_graph() is not None
+    make_references(names, lambda: init, body, *[handler.body for handler in handlers])
     mark = checkpoint()
     with carrying():
         staged = _Try(body, handlers, init, names, read)

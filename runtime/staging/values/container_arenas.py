@@ -50,9 +50,9 @@ from runtime.staging.values.spec_text import Conflict
 from runtime.staging.values.specs import Spec
 
 __all__ = [
-    "ContainerArena", "ContainerArenas", "ContainerReference", "identity_of", "make_references", "need_references",
-    "need_references_by",
-    "readable", "refer_elements", "same_container", "unify"]
+    "ContainerArena", "ContainerArenas", "ContainerReference", "identity_of", "make_references",
+    "need_reference_before", "need_references", "need_references_by", "readable", "refer_elements", "same_container",
+    "unify"]
 
 _MOST_ARENAS: Final = 24
 
@@ -378,6 +378,16 @@ def need_references(conflict: Conflict, name: str, others: Iterable[tuple[str, S
     if needed - arenas.variables:
         names = [other for other, left, right in others if _are_mixed(left, right)]
         raise NeedsReferencesIn(needed.union(_keys_of(body, other)[0] for body in bodies for other in names))
+
+
+def need_reference_before(before: Any, after: Sequence[Any], name: str, *bodies: Any) -> None:
+    """Called where a variable has the same container `after` bodies as `before` them: NeedsReferencesIn if each body
+    has made it one by reference, and so another one."""
+    arenas = container_arenas()
+    if _can_refer(before) and not is_reference(before) and all(map(is_reference, after)):
+        needed = {_keys_of(body, name)[0] for body in bodies}
+        if needed - arenas.variables:
+            raise NeedsReferencesIn(needed)
 
 
 def _are_mixed(*sides: Spec) -> bool:

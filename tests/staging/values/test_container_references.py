@@ -323,3 +323,58 @@ def test_message_more_kinds_of_lists_than_there_are_arenas() -> None:
     linecache.cache["<many>"] = 1, None, [f"{line}\n" for line in [*lines, "    return kept"]], "<many>"
     with pytest.raises(rt.errors.StagingError, match="a list is changed after it was put into another list here"):
         rt.function(namespace["many"])(rt.constant(3))
+
+
+class Entry:
+    def __init__(self, log: Any) -> None:
+        self.log = log
+
+
+def put_on_both_paths(c: Any) -> Any:
+    log, rows, table = [1], [], {}
+    if c > 0:
+        rows.append(log)
+        table["a"] = Entry(log)
+    else:
+        rows.append(log)
+        rows.append([5])
+        table["a"] = Entry(log)
+        table["b"] = Entry([6])
+    rows[0].append(3)
+    table["a"].log.append(c)
+    rows[-1].append(4)
+    return log, rows
+
+
+def put_on_one_of_three_paths(c: Any) -> Any:
+    log, rows = [1], []
+    if c > 0:
+        rows.append(log)
+    elif c < 0:
+        rows.append(log)
+        rows.append([5])
+    else:
+        rows += [[7], [8], log]
+    rows[-1].append(3)
+    log.append(4)
+    return log, rows
+
+
+def put_by_a_handler(c: Any) -> Any:
+    log, rows = [1], []
+    try:
+        log[0] = 6 // c
+        rows.append(log)
+    except ZeroDivisionError:
+        rows.append(log)
+        rows.append([5])
+    rows[0].append(3)
+    rows[-1].append(4)
+    return log, rows
+
+
+@pytest.mark.parametrize("f", [put_on_both_paths, put_on_one_of_three_paths, put_by_a_handler])
+def test_paths_that_each_put_one_list_into_a_container(f: Any) -> None:
+    traced = rt.function(f)
+    for c in (2, -3, 0):
+        assert rt.nest.map_structure(int, traced(rt.constant(c))) == f(c)
