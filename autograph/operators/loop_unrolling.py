@@ -82,7 +82,7 @@ def _stage_iteration(
         leaves = iteration.leaves
         return values
 
-    staged(state, backend, (body, test), run)
+    staged(state, backend, (body, test), run, (item,))  # which the body may change
     return leaves
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import FunctionType
 from typing import Any, Final
 
-from autograph.backend import LISTS, has_staged_items, is_container, is_users_class, operators
+from autograph.backend import LISTS, has_staged_items, is_container, is_users_class, objects_in, operators
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import generated_code
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.ops.logic import bitwise_and, bitwise_or, where
 from runtime.staging.containers.counter_functions import COUNTER_OPERATORS, are_staged_counters
-from runtime.staging.containers.heapq_bisect import compare_items
+from runtime.staging.containers.heapq_bisect import compare_items, equal_items
 from runtime.staging.values.deque import DequeMethods
 from runtime.staging.values.dict_presence import have_other_keys
 from runtime.staging.values.iterables import StagedRange, view_of
@@ -25,7 +26,7 @@ from runtime.staging.values.select import Select, alternatives_of, use
 from runtime.staging.values.truthiness import truth
 from runtime.staging.values.tuple import StagedTuple, is_array_like, list_of
 
-__all__ = ["compare", "equals"]
+__all__ = ["compare", "equal_in_turn", "equals"]
 
 _PYTHON: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "lt": lambda x, y: x < y, "le": lambda x, y: x <= y, "gt": lambda x, y: x > y, "ge": lambda x, y: x >= y,
@@ -202,12 +203,45 @@ def _equal_scalars(x: Sequence[Any], y: Sequence[Any]) -> Any:
 
 
 def _by_a_loop(name: str, x: Any, y: Any) -> Any:
+    if name in ("eq", "ne"):
+        same = operators.call(equal_items)(x, y)
+        return same if name == "eq" else operators.not_(same)
     return operators.call(compare_items)(functools.partial(compare, name), x, y)
 
 
+def equal_in_turn(items: Iterable[Any], value: Any) -> Iterator[Any]:
+    """Whether each item equals a value, up to the first that does: the comparison of a later one does not run. (Where
+    it runs no code of the program, it is that of all items.)"""
+    found: Any = False
+    asks = _runs_code(value)
+    for item in items:
+        same = _equals_unless(found, item, value) if asks or _runs_code(item) else equals(item, value)
+        yield same
+        if same is True:
+            return
+        found = same if found is False else found if same is False else found | same
+
+
+def _equals_unless(found: Any, item: Any, value: Any) -> Any:
+    return operators.and_(operators.not_(found), lambda: equals(item, value))
+
+
+def _runs_code(x: Any) -> bool:
+    """Whether comparing a value may call a method `__eq__` that the program defines."""
+    pending, visited = [x], set[int]()
+    for value in pending:  # grows meanwhile
+        cls = _class_of(value)
+        if is_users_class(cls) and type(cls.__eq__) is FunctionType and not _has_generated(cls, "eq"):
+            return True
+        if id(value) not in visited and not isinstance(value, Tensor):
+            visited.add(id(value))
+            pending += [part for _, part in objects_in(value)]
+    return False
+
+
 def equals(value: Any, item: Any) -> Any:
-    """Whether an item equals a value, as Python compares items: a bool, or a bool scalar tensor. Parts of containers
-    are compared one by one, up to the first difference."""
+    """`value == item`, as Python compares items: a bool, or a bool scalar tensor. Parts of containers are compared one
+    by one, up to the first difference."""
     if value is item and isinstance(value, (*LISTS, tuple, dict)):
         return True
     if are_staged_counters(value, item):

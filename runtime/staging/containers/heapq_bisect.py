@@ -14,9 +14,19 @@ from typing import Any, Final
 
 from autograph.backend import convert_file
 
-__all__ = ["FUNCTIONS", "compare_items"]
+__all__ = ["FUNCTIONS", "compare_items", "equal_items"]
 
 convert_file(__file__)
+
+
+def equal_items(x, y):
+    """Whether two lists have equal items, which are compared only if the lengths are equal, up to a difference."""
+    place, end = 0, len(x)
+    if end != len(y):
+        return False
+    while place < end and x[place] == y[place]:
+        place += 1
+    return place == end
 
 
 def compare_items(order, x, y):

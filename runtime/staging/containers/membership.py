@@ -14,7 +14,7 @@ from runtime.numpy.reductions import is_array
 from runtime.ops.logic import bitwise_and
 from runtime.ops.reduction import reduce_any
 from runtime.staging.containers import dict_lookup
-from runtime.staging.containers.comparison import equals
+from runtime.staging.containers.comparison import equal_in_turn, equals
 from runtime.staging.values import dict_presence
 from runtime.staging.values.container_arenas import readable
 from runtime.staging.values.dict_keys import check_hashable
@@ -56,18 +56,17 @@ def contains(container: Any, value: Any) -> Any:
         if (method := getattr(type(container), "contains", None)) is not None:
             return method(container, value)
         equal = container if isinstance(container, StagedGenerator) else operators.gen_exp(container, lambda item: item)
-        return any_of(equal, True, lambda item: equals(value, item))  # type: ignore[arg-type]
+        return any_of(equal, True, lambda item: equals(item, value))  # type: ignore[arg-type]
     if (isinstance(value, Text) and isinstance(container, str)) or isinstance(container, Text):
         return is_part_of_text(value, container)
     if isinstance(container, (str, bytes)) or not hasattr(type(container), "__iter__"):
         return value in container
     if is_iterator(container):
-        return any_taken(container, True, lambda item: equals(value, item))
+        return any_taken(container, True, lambda item: equals(item, value))
     if isinstance(container, (set, frozenset)):
         check_hashable(value)
     found: Any = False
-    for item in container:
-        same = equals(value, item)
+    for same in equal_in_turn(container, value):
         if not isinstance(same, bool):
             found = same if found is False else found | same
         elif same:

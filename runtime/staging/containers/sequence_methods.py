@@ -40,7 +40,7 @@ from runtime.ops.math import cast, maximum, minimum
 from runtime.ops.reduction import reduce_sum
 from runtime.ops.shape import dim
 from runtime.ops.static_arguments import static_int
-from runtime.staging.containers.comparison import equals
+from runtime.staging.containers.comparison import equal_in_turn, equals
 from runtime.staging.containers.row_table import ChosenRow, are_rows, remake_before, store
 from runtime.staging.containers.select_containers import of_items
 from runtime.staging.containers.sorting import sort_in_place, vector
@@ -311,7 +311,8 @@ _SAMPLE: Final = 9.25
 def index(sequence: Any, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
     """`sequence.index(value, start, stop)`: a weak int32. ValueError at run time if the value is missing."""
     is_tuple = isinstance(sequence, (tuple, StagedTuple))
-    same = _same(sequence.as_list() if isinstance(sequence, StagedTuple) else sequence, value)
+    items = sequence.as_list() if isinstance(sequence, StagedTuple) else sequence
+    same = _same(items, value, whole=stop is not None or not (type(start) is int and start == 0))
     size = weak_int(dim(same, 0))
     for bound, side in (start, greater_equal), (stop, less):
         if bound is not None:
@@ -324,7 +325,7 @@ def index(sequence: Any, value: Any, start: Any = 0, stop: Any = None, /) -> Any
 
 def count(sequence: Any, value: Any, /) -> Any:
     """`sequence.count(value)`: a weak int32."""
-    return weak_int(reduce_sum(cast(_same(sequence, value), int32)))
+    return weak_int(reduce_sum(cast(_same(sequence, value, whole=True), int32)))
 
 
 def remove(sequence: Any, value: Any, /) -> None:
@@ -468,14 +469,16 @@ def _numbers_here(sequence: Any, *values: Any) -> bool:
     return all(map(is_number, (*sequence, *values))) and not is_carried(sequence)
 
 
-def _same(sequence: Any, value: Any) -> Tensor:
-    """For each item, whether it equals the value."""
+def _same(sequence: Any, value: Any, whole: bool = False) -> Tensor:
+    """For each item, whether it equals the value; False, unless `whole`, for those that Python does not compare, since
+    an earlier one does."""
     if isinstance(sequence, StagedList):
         return _same_numbers(sequence, value)
     if not isinstance(sequence, StagedRecords):
-        return convert_to_tensor([equals(value, item) for item in sequence], bool_)
+        bits = [equals(item, value) for item in sequence] if whole else [*equal_in_turn(sequence, value)]
+        return convert_to_tensor(bits + [False] * (len(sequence) - len(bits)), bool_)
     if has_layouts(sequence.structure):
-        return convert_to_tensor(collect(sequence, element=lambda item: convert_to_tensor(equals(value, item), bool_)))
+        return convert_to_tensor(collect(sequence, element=lambda item: convert_to_tensor(equals(item, value), bool_)))
     try:
         pytree.assert_same_structure(sequence.structure, value)
     except (TypeError, ValueError):

@@ -473,4 +473,4 @@ def _either(chosen: Any, x: Any, y: Any) -> Any:
 
 
 minimum_of: Final = _extreme("min", builtins.min, reduce_min, argmin, _less)
-maximum_of: Final = _extreme("max", builtins.max, reduce_max, argmax, lambda x, y: _less(y, x))
+maximum_of: Final = _extreme("max", builtins.max, reduce_max, argmax, functools.partial(compare, "gt"))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from plain_values import plain
 from traced_once import on
 
 import runtime as rt
@@ -343,3 +344,58 @@ def test_lists_that_no_iteration_changes_are_not_asked() -> None:
 
     graph = rt.function(f).get_concrete_function(rt.constant(1), rt.constant(1)).graph
     assert not [node for node in graph.walk() if node.op.name == "raise_unless"]
+
+
+class Counted:
+    def __init__(self, v: Any) -> None:
+        self.v, self.n = v, 0
+
+    def is_other(self, v: Any) -> Any:
+        self.n += 1
+        return self.v != v
+
+
+def objects_until(xs, v):
+    for x in xs:
+        x.n += 1
+        if x.v == v:
+            break
+
+
+def methods_until(xs, v):
+    for method in [x.is_other for x in xs]:
+        if not method(v):
+            break
+
+
+def all_until(xs, v):
+    return all(x.is_other(v) for x in xs)
+
+
+def next_until(xs, v):
+    return next((k for k, x in enumerate(xs) if not x.is_other(v)), -1)
+
+
+@pytest.mark.parametrize("search", [objects_until, methods_until, all_until, next_until])
+def test_items_after_the_one_that_ends_a_loop_stay_as_they_are(search: Any) -> None:
+    """The loop reaches the objects by its items only."""
+    def f(c):
+        xs = [Counted(c), Counted(3), Counted(1), Counted(2)]
+        return search(xs, 3), [x.n for x in xs]
+
+    for c in (1, 3):
+        assert plain(rt.function(f)(rt.constant(c))) == plain(f(c))
+
+
+def test_lists_and_dicts_after_the_one_that_ends_a_loop_stay_as_they_are() -> None:
+    def f(c):
+        rows, tables = [[c], [3], [1]], [{"v": c}, {"v": 3}, {"v": 1}]
+        for row, table in zip(rows, tables):
+            row.append(9)
+            table["v"] += 1
+            if row[0] == 3:
+                break
+        return rows, tables
+
+    for c in (1, 3):
+        assert plain(rt.function(f)(rt.constant(c))) == plain(f(c))
