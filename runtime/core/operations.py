@@ -111,6 +111,10 @@ class Operations(Late):
     in_one_structure: Binary
     """The items of two lists in the structure that holds those of both."""
 
+    # runtime.staging.containers.comparison
+    compare: Callable[[str, Any, Any], Any]
+    """A comparison by its name in `operator`, of values of which only the graph knows whether they are None."""
+
     # runtime.core.tensor_writes
     check_current: Callable[[Any], None]
     """Raise an error if a tensor has been written through an alias."""

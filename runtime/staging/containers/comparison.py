@@ -346,3 +346,6 @@ def _items(name: str, x: dict[Any, Any], y: dict[Any, Any]) -> tuple[list[Any] |
 def _has_generated(cls: Any, name: str) -> bool:
     """Whether `dataclass` generated the method of a class for this comparison."""
     return generated_code(cls, _METHODS["eq" if name == "ne" else name]) is not None
+
+
+OPERATIONS.define(compare=compare)

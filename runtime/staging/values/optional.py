@@ -18,6 +18,7 @@ from autograph.backend import is_internal, of_trace, operators, unnumbered
 from runtime.core.errors import StagingError, subject
 from runtime.core.formatting import formatted, repr_of, str_of
 from runtime.core.graph import Graph, Node
+from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import REPR, STR, Text
@@ -173,10 +174,10 @@ class MaybeTensor(GraphTensor):
         return self.content
 
     def __eq__(self, other: object) -> Any:
-        return self.presence.is_none(self.content) if other is None else super().__eq__(other)
+        return self.presence.is_none(self.content) if other is None else OPERATIONS.compare("eq", self, other)
 
     def __ne__(self, other: object) -> Any:
-        return _not(self.presence.is_none(self.content)) if other is None else super().__ne__(other)
+        return _not(self.presence.is_none(self.content)) if other is None else OPERATIONS.compare("ne", self, other)
 
     __hash__ = GraphTensor.__hash__
 
@@ -245,10 +246,10 @@ class MaybeObject:
         operators.setitem(self.checked(), index, value)
 
     def __eq__(self, other: object) -> Any:
-        return operators.eq(self, other)
+        return OPERATIONS.compare("eq", self, other)
 
     def __ne__(self, other: object) -> Any:
-        return operators.ne(self, other)
+        return OPERATIONS.compare("ne", self, other)
 
     def __hash__(self) -> int:
         return hash(self.checked())

@@ -369,3 +369,15 @@ def test_what_is_known_not_to_be_none_is_put_in_lists_and_dicts() -> None:
         return out, sum(out), max(out), pairs, after
 
     assert plain(rt.function(put)(rt.constant([2, 2, 3, 1]))) == put([2, 2, 3, 1])
+
+
+def test_equality_with_values_of_other_kinds() -> None:
+    def f(c):
+        number, text, items = None, None, None
+        if c > 0:
+            number, text, items = c, "a", (1, c)
+        return (number == None, number == 1, number != 1, number == "a",  # noqa: E711
+                text == 3, text != "a", items == 3, items != (1, 2), items == (1, 1), number == text)
+
+    for c in (1, -1):
+        assert plain(rt.function(f)(rt.constant(c))) == plain(f(c))
