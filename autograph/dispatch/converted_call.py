@@ -304,11 +304,11 @@ def _makes_iterator(value: Any) -> bool:
         hasattr(kind, "__next__") or backend_of(value) is not None)
 
 
-def special_result(value: Any, name: str, *args: Any) -> Any:
+def special_result(value: Any, name: str) -> Any:
     """The result of a special method with this name, which Python's C code would call and whose result it would check:
     with the same errors, but the result may be a staged value."""
     kind = getattr(type(value), "__stands_for__", type(value))
-    found = call(getattr(type(value), name))(value, *args)
+    found = call(getattr(type(value), name))(value)
     convert = _CHECKING[name]
     backend = staging_backend(found)
     if backend is not None:

@@ -484,7 +484,7 @@ def _of_references(
     if fn in _METHODS:
         if method is None:
             return fn(*args, **kwargs)
-        return special_result(*args, _METHODS[fn]) if fn in _CHECKED else operators.call(method)(*args, **kwargs)
+        return special_result(args[0], _METHODS[fn]) if fn in _CHECKED else operators.call(method)(*args, **kwargs)
     if len(args) > 1 and fn in (builtins.min, builtins.max):
         return replacement(*args, **kwargs)
     return operators.call(fn)(*[arg.__iterated__() if isinstance(arg, Reference) else arg for arg in args], **kwargs)
