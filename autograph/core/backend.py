@@ -410,10 +410,9 @@ class Backend(Protocol):
     def operation(self, name: str, *operands: Any) -> Any:
         """A Python operator by its name in the module `operator`: `not_`; `is_` of a value of the backend's, also with
         None, True or False; `contains`, `getitem`, `delitem`, arithmetic and comparisons of containers, whose items,
-        keys or indices may be the backend's; `mod` of text; `set_of` items, `dict_of` pairs; checks of what special
-        methods return (`check_result(x, check, is_length)`) and of class attributes (`check_owned(class, name, x)`).
-        Where Python may do it, NotImplemented: `set_comp` and `dict_comp` of a comprehension's clause, `parts` of an
-        iterable, `positional` and `call_spread`, as the functions in `autograph.operators.containers`."""
+        keys or indices may be the backend's; `mod` of text; `set_of` items, `dict_of` pairs. NotImplemented if Python
+        may do it: `set_comp`, `dict_comp` of a clause, `parts` of an iterable, `positional`, `call_spread` of a call,
+        `check_result(x, check, is_length)` of special methods, `check_owned(cls, name, x)` of class attributes."""
         if name == "not_":
             return self.cond(operands[0], _Operand(False), _Operand(True), (), ("value",))[0]
         if name in ("set_comp", "dict_comp", "parts", "positional", "call_spread", "check_result", "check_owned"):
