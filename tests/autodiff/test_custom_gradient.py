@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 from typing import Any
 
@@ -253,3 +254,17 @@ def test_gradients_pass_through(trace):
     np.testing.assert_allclose(y, [3.9, 14.1], rtol=1e-6)
     assert dx.numpy().tolist() == [7, 7] and (dv is None or dv == 0)
     assert rounded.__name__ == "round"
+
+
+def test_the_signature_is_the_functions_also_of_objects_and_methods() -> None:
+    class Scale:
+        @rt.recompute_grad
+        def by(self, x: Any, factor: float = 2.0) -> Any:
+            return x * factor
+
+        def __call__(self, x: Any) -> Any:
+            return x
+
+    assert inspect.getfullargspec(rt.recompute_grad(Scale())).args == ["x"]  # as Keras' Lambda layer asks
+    assert inspect.getfullargspec(softplus).args == ["x"]
+    assert list(inspect.signature(Scale().by).parameters) == ["x", "factor"]
