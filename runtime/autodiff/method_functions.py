@@ -2,15 +2,16 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+from runtime.core.wrapped_functions import HasSignature
+
 __all__ = ["MethodFunction"]
 
 
-class MethodFunction(ABC):
+class MethodFunction(HasSignature, ABC):
     """A callable in place of a function. As an attribute of a class it is a method: the instance is no argument of it,
     and so has no derivative."""
 
@@ -31,14 +32,6 @@ class MethodFunction(ABC):
     @abstractmethod
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, with the derivatives that the decorator gives it."""
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        """The function's; `inspect` takes an object with `__get__` for a method of C. AttributeError without one."""
-        try:
-            return inspect.signature(self._function)
-        except (TypeError, ValueError) as error:
-            raise AttributeError(str(error)) from None
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._function == other._function

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.core.graph import INSTEAD, Unrolled
+from runtime.core.wrapped_functions import HasSignature
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.retracing import History
 
 __all__ = ["Inspected"]
 
 
-class Inspected:
+class Inspected(HasSignature):
     """Methods of a traced function that show its traces."""
 
     __slots__ = ()

@@ -579,6 +579,7 @@ def test_it_is_the_function_it_decorates():
 
     assert f.__name__ == "f" and f.__doc__ == "Doc." and f.__wrapped__ is f.python_function
     assert str(inspect.signature(f)) == "(x: 'int', y: 'int' = 2) -> 'int'"
+    assert inspect.getfullargspec(f).args == ["x", "y"]
     assert repr(f).startswith("<rt.function ")
     assert "return x + y" in ag.to_code(f)
 
