@@ -12,6 +12,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import plain
+from tests.traced_once import on_both
 
 EXECUTORS = ["native", "numpy"]
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -31,33 +32,31 @@ def subtracted(a: Any, b: Any) -> Any:
     return counts
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_operators(name: str, executor: str) -> None:
+def test_operators(name: str) -> None:
     of = OPERATIONS[name]
 
     def operated(a, b):
         return [list(found.items()) if isinstance(found, Counter) else found
                 for found in (of(Counter(a), Counter(b)), of(subtracted(a, b), Counter(b)))]
 
-    staged = rt.function(operated, executor=executor)
-    for a, b in ITEMS:
-        for x, y in ((rt.constant(a), rt.constant(b)), (a, rt.constant(b)), (rt.constant(a), b)):
-            assert plain(staged(x, y)) == plain(operated(a, b)), (a, b)
+    for executor, staged in on_both(operated).items():
+        for a, b in ITEMS:
+            for x, y in ((rt.constant(a), rt.constant(b)), (a, rt.constant(b)), (rt.constant(a), b)):
+                assert plain(staged(x, y)) == plain(operated(a, b)), (executor, a, b)
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("name", sorted({*OPERATIONS} - {"function", "method"}))
-def test_known_items_with_counts_of_the_graph(name: str, executor: str) -> None:
+def test_known_items_with_counts_of_the_graph(name: str) -> None:
     of = OPERATIONS[name]
 
     def operated(n):
         found = of(Counter(a=n, b=2, c=1), Counter(a=3, b=n))
         return dict(found) if isinstance(found, Counter) else found
 
-    staged = rt.function(operated, executor=executor)
-    for n in (-1, 0, 2, 3):
-        assert plain(staged(rt.constant(n))) == plain(operated(n))
+    for executor, staged in on_both(operated).items():
+        for n in (-1, 0, 2, 3):
+            assert plain(staged(rt.constant(n))) == plain(operated(n)), executor
 
 
 class Tally(Counter):

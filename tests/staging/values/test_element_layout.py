@@ -554,7 +554,7 @@ def test_ints_of_tensors_are_floats_in_lists_with_floats(program: Callable[..., 
     assert plain(found) == program(3, [4, 1, 2])
 
 
-@pytest.mark.parametrize("first", range(0, 60, 10))
+@pytest.mark.parametrize("first", range(0, 30, 10))
 def test_random_programs(first: int) -> None:
     """See `tests.elements`."""
     outcomes = [outcome(Program(seed), seed, "numpy") for seed in range(first, first + 10)]
