@@ -309,12 +309,12 @@ def special_result(value: Any, name: str) -> Any:
     with the same errors, but the result may be a staged value."""
     kind = getattr(type(value), "__stands_for__", type(value))
     found = call(getattr(type(value), name))(value)
-    convert = _CHECKING[name]
+    convert, right = _CHECKING[name]
+    if type(found) is right:
+        return found
     backend = staging_backend(found)
     if backend is not None:
         backend.operation("check_result", found, lambda x: convert(_returning(kind, name, x)), name == "__len__")
-        return found
-    if type(found) is int and name == "__index__":
         return found
     return convert(_returning(kind, name, found))
 
@@ -324,9 +324,11 @@ def _returning(kind: type, name: str, found: Any) -> Any:
     return type(kind.__name__, (), {name: lambda self: found})()
 
 
-_CHECKING: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "__len__": len, "__bool__": bool, "__int__": int, "__float__": float, "__complex__": complex, "__index__": index}
-"""By special method, the function of Python's that checks its result."""
+_CHECKING: Final[Mapping[str, tuple[Callable[[Any], Any], type | None]]] = {
+    "__len__": (len, None), "__bool__": (bool, bool), "__int__": (int, int), "__float__": (float, float),
+    "__complex__": (complex, complex), "__index__": (index, int)}
+"""By special method, the function of Python's that checks its result, and the class whose objects it takes as they are.
+"""
 
 
 def _has_index(value: Any) -> bool:

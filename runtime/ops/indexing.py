@@ -277,9 +277,9 @@ class _Index:
             self.operands.append(e)
             return "?"
         if isinstance(e, (bool, np.bool_)) or not hasattr(e, "__index__"):
-            raise IndexDTypeError("an index is an int, a slice, None, `...` or an int or bool tensor, not "
-                             f"{e!r} ({type(e).__name__})",
-                             remedy="Take an item by its position, x[0], or several by a list of these.")
+            raise IndexDTypeError(
+                f"an index is an int, a slice, None, `...` or an int or bool tensor, not {e!r} ({type(e).__name__})",
+                remedy="Take an item by its position, x[0], or several by a list of these.")
         return int(e.__index__())
 
 

@@ -48,6 +48,7 @@ __all__ = [
     "numbered",
     "permuted",
     "reduce_sum",
+    "reduced",
     "reorder",
     "scaled",
     "sizes_from",
@@ -324,12 +325,12 @@ def _sum_by(values: Tensor, place: Tensor, count: Any) -> Tensor:
     return segment_totals(values, place, count)
 
 
-def without_duplicates(x: Sparse) -> Any:
+def without_duplicates(x: Sparse, combine: Callable[[Tensor, Tensor, Any], Tensor] = _sum_by) -> Any:
     """The same tensor with distinct positions, of a SparseTensor in row-major order; values at repeated ones are
-    added."""
+    added, or combined in another way."""
     sizes = _columns(x)
     distinct, place = sorting.unique(numbered(positions(x), sizes), out_idx=t.int64)
-    values = _sum_by(convert_to_tensor(x.values), place, shape.size(distinct))
+    values = combine(convert_to_tensor(x.values), place, shape.size(distinct))
     return _in_order(at_positions(x, unnumbered(distinct, sizes), values))
 
 
@@ -508,12 +509,12 @@ def reduce_sum(
 ) -> Any:
     """The sum along axes (None: all): dense, or sparse with `output_is_sparse` (`tf.sparse.reduce_sum`). For
     `IndexedSlices` it is dense if the first axis is summed."""
-    found = _sum(sp_input, axis, bool(keepdims))
+    found = reduced(sp_input, axes_of("reduce_sum", axis, sp_input.ndim), bool(keepdims), _sum_by)
     return found if output_is_sparse else _dense(found)
 
 
-def _sum(x: Sparse, axis: Any, keepdims: bool) -> Any:
-    gone = [*range(x.ndim)] if axis is None else axes_of("reduce_sum", axis, x.ndim)
+def reduced(x: Sparse, gone: Sequence[int], keepdims: bool, combine: Callable[[Tensor, Tensor, Any], Tensor]) -> Any:
+    """The values along the axes `gone` combined; of `IndexedSlices` added."""
     sizes = [1 if i in gone else size for i, size in enumerate(sizes_of(x)) if keepdims or i not in gone]
     if isinstance(x, IndexedSlices):
         values = reduction.reduce_sum(x.values, axis=gone, keepdims=keepdims)
@@ -521,10 +522,10 @@ def _sum(x: Sparse, axis: Any, keepdims: bool) -> Any:
     kept = [i for i in range(x.ndim) if i not in gone]
     kept_sizes = [x.sizes[i] for i in kept]
     where = gather(x.indices, convert_to_tensor(kept, t.int32), axis=1)
-    summed: SparseTensor = without_duplicates(SparseTensor(where, x.values, kept_sizes))
+    found: SparseTensor = without_duplicates(SparseTensor(where, x.values, kept_sizes), combine)
     if not keepdims:
-        return summed
-    return SparseTensor(unnumbered(numbered(summed.indices, kept_sizes), sizes), summed.values, sizes)
+        return found
+    return SparseTensor(unnumbered(numbered(found.indices, kept_sizes), sizes), found.values, sizes)
 
 
 # Matrix products.

@@ -22,10 +22,9 @@ from runtime.ops.sparse import (
     dense_of,
     is_sparse,
     numbered,
-    reorder,
+    reduced,
     sizes_of,
     text_of,
-    unnumbered,
     without_duplicates,
 )
 from runtime.ops.static_arguments import axes_of
@@ -110,13 +109,7 @@ def reduce_max(
 ) -> Any:
     """The greatest of the values that are there, along axes (None: all): dense, with 0 where there is none, or sparse
     with `output_is_sparse` (`tf.sparse.reduce_max`)."""
-    gone = axes_of("reduce_max", axis, sp_input.ndim)
-    kept = [i for i in range(sp_input.ndim) if i not in gone]
-    columns = gather(sp_input.indices, convert_to_tensor(kept, t.int32), axis=1)
-    distinct, place = sorting.unique(numbered(columns, [sp_input.sizes[i] for i in kept]), out_idx=t.int64)
-    sizes = [1 if i in gone else size for i, size in enumerate(sp_input.sizes) if keepdims or i not in gone]
-    greatest = unsorted_segment_max(sp_input.values, place, shape.size(distinct))
-    found = reorder(SparseTensor(unnumbered(distinct, sizes), greatest, sizes))
+    found = reduced(sp_input, axes_of("reduce_max", axis, sp_input.ndim), bool(keepdims), unsorted_segment_max)
     return found if output_is_sparse else named(dense_of(found), name)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FunctionType
@@ -212,14 +213,19 @@ def _by_a_loop(name: str, x: Any, y: Any) -> Any:
 def equal_in_turn(items: Iterable[Any], value: Any) -> Iterator[Any]:
     """Whether each item equals a value, up to the first that does: the comparison of a later one does not run. (Where
     it runs no code of the program, it is that of all items.)"""
-    found: Any = False
+    found: list[Any] = []  # what may be true of the comparisons before
     asks = _runs_code(value)
     for item in items:
-        same = _equals_unless(found, item, value) if asks or _runs_code(item) else equals(item, value)
+        if found and (asks or _runs_code(item)):
+            found = [functools.reduce(operator.or_, found)]
+            same = _equals_unless(found[0], item, value)
+        else:
+            same = equals(item, value)
         yield same
         if same is True:
             return
-        found = same if found is False else found if same is False else found | same
+        if same is not False:
+            found.append(same)
 
 
 def _equals_unless(found: Any, item: Any, value: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from runtime.backends.native.libm import complex_numbers, fmod, registry
 from runtime.backends.native.libm.expressions import Num
+from runtime.backends.native.libm.power import MULTIPLES_OF_HALF
 from runtime.backends.native.libm.vector_abi import lane_by_lane
 from runtime.backends.native.llvm.builder import Builder, Val, const, element, is_float, lanes, like
 from runtime.core import types as t
@@ -181,10 +182,8 @@ def _simple_power(b: Builder, x: Val, y: Val) -> Val | None:
     if y.ref == const(y.ty, 0.5).ref:
         root = b.intrinsic("sqrt", b.fadd(x, const(x.ty, 0.0)))
         return b.select(b.fcmp("oeq", x, const(x.ty, -math.inf)), const(x.ty, math.inf), root)
-    for twice in range(-16, 17):
-        if twice and y.ref == const(y.ty, twice / 2).ref:
-            return registry.call(b, f"pow.{twice}", x)
-    return None
+    name = next((name for exponent, name in MULTIPLES_OF_HALF.items() if y.ref == const(y.ty, exponent).ref), None)
+    return None if name is None else registry.call(b, name, x)
 
 
 def _integer_power(b: Builder, dtype: DType, x: Val, y: Val) -> Val:

@@ -72,6 +72,10 @@ def pow(x: Num, y: Num) -> Num:
     return where(x.equals(1.0) | y.equals(0.0), 1.0, result)
 
 
+MULTIPLES_OF_HALF: Final = {twice / 2: f"pow.{twice}" for twice in range(-16, 17) if twice}
+"""By exponent, the name of the function `multiple_of_half` of it."""
+
+
 def multiple_of_half(x: Num, twice: int) -> Num:
     """x to the power twice/2, by products of two words: closer than `pow`, in few instructions for small `twice`."""
     if x.kind == "float":

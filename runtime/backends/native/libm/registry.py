@@ -45,7 +45,8 @@ FUNCTIONS: Final[dict[str, Callable[..., Num]]] = {
     "fmod": fmod.fmod,
     "mod": fmod.mod,
     "floordiv": fmod.floordiv,
-    **{f"pow.{twice}": functools.partial(power.multiple_of_half, twice=twice) for twice in range(-16, 17) if twice},
+    **{name: functools.partial(power.multiple_of_half, twice=int(2 * exponent))
+       for exponent, name in power.MULTIPLES_OF_HALF.items()},
 }
 
 BRANCHING: Final = ("sin", "cos", "tan", "fmod", "mod", "floordiv")  # functions with a rare, slow case
