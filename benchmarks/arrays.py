@@ -1,6 +1,7 @@
-"""Programs that write the items of NumPy arrays passed to them, under `rt.function`, and the same in C, built by gcc.
+"""Programs that write the items of NumPy arrays passed to them, under `rt.function`, in C, built by gcc, and by Numba,
+which runs the same text.
 
-The goal is at most 1.2 times the time of gcc's code (`-O3 -march=native`). Without gcc a row says so.
+The goal is at most 1.2 times the time of gcc's code (`-O3 -march=native`), and of Numba's, where these are installed.
 """
 from __future__ import annotations
 
@@ -14,13 +15,14 @@ import numpy as np
 
 import runtime as rt
 from benchmarks.measure import OURS, Budget, Row, fastest
+from benchmarks.peers import peer
 from benchmarks.programs.in_c import library
 
 __all__ = ["COLUMNS", "PROGRAMS", "run"]
 
-COLUMNS: Final = (OURS, "C")
+COLUMNS: Final = (OURS, "C", "numba")
 MOST: Final = 1.2
-"""The goal: times the time of C."""
+"""The goal: times the time of each of the others."""
 
 
 class Program(NamedTuple):
@@ -41,34 +43,38 @@ def run(budget: Budget) -> Iterator[Row]:
 
 def _measured(program: Program, less: int, budget: Budget) -> Row:
     first = program.make(np.random.default_rng(0), less)
-    calls = {OURS: _call(rt.function(program.fn), program, first)}
+    arrays = [x.copy() for x in first]  # the same for all: how arrays lie to each other in memory counts
+    call = functools.partial(_call, program, first, arrays)
+    calls = {OURS: functools.partial(call, rt.function(program.fn))}
     built = library("arrays.c", "strict")
     if built is not None:
         in_c = getattr(built, program.fn.__name__)
         in_c.restype = None
-        calls["C"] = _call(functools.partial(_with_pointers, in_c, program), program, first)
-    results = [call() for call in calls.values()]
-    if not all(np.allclose(x, y) for arrays in results for x, y in zip(arrays, results[0], strict=True)):
+        calls["C"] = functools.partial(call, functools.partial(_with_pointers, in_c, program))
+    numba = peer("numba") if budget.peers else None
+    if numba is not None:
+        calls["numba"] = functools.partial(call, numba.njit(program.fn))
+    results = []
+    for run in calls.values():
+        for x, y in zip(arrays, first, strict=True):
+            x[...] = y
+        run()
+        results.append([x.copy() for x in arrays])
+    if not all(np.allclose(x, y) for result in results for x, y in zip(result, results[0], strict=True)):
         raise AssertionError(f"{program.name}: the results differ")
     times = fastest(calls, budget)
     figures = {name: took * 1e3 for name, took in times.items()}
-    if built is None:
-        return Row(program.name, "ms", figures, "no gcc to compare with")
-    ratio = times[OURS] / times["C"]
-    return Row(program.name, "ms", figures, f"this / C = {ratio:.2f} <= {MOST:g}", ratio <= MOST)
+    ratios = {name: times[OURS] / took for name, took in times.items() if name != OURS}
+    if not ratios:
+        return Row(program.name, "ms", figures, "neither gcc nor Numba to compare with")
+    text = ", ".join(f"this / {name} = {ratio:.2f}" for name, ratio in ratios.items())
+    return Row(program.name, "ms", figures, f"{text} <= {MOST:g}", max(ratios.values()) <= MOST)
 
 
-def _call(fn: Callable[..., Any], program: Program, first: list[Any]) -> Callable[[], list[Any]]:
-    """A call of a function on arrays of its own, which it returns."""
-    arrays = [x.copy() for x in first]
-
-    def call() -> list[Any]:
-        for k in program.restored:
-            arrays[k][...] = first[k]
-        fn(*arrays)
-        return arrays
-
-    return call
+def _call(program: Program, first: list[Any], arrays: list[Any], fn: Callable[..., Any]) -> None:
+    for k in program.restored:
+        arrays[k][...] = first[k]
+    fn(*arrays)
 
 
 def _with_pointers(in_c: Callable[..., Any], program: Program, *arrays: Any) -> None:

@@ -133,3 +133,24 @@ def test_an_index_that_wraps_may_stand_still(factor: int) -> None:
     assert ("runtime_signals" in walk) == (factor > 1)
     if factor > 1:
         assert int(f(rt.zeros([9], rt.int64), rt.constant(1000, rt.int64))) == 0
+
+
+def test_an_overflow_check_of_one_path_asks_for_the_path_last() -> None:
+    def steps(a, scale):
+        x, count = len(a) * scale, 0
+        while x > 1:
+            x = x // 2 if x % 2 == 0 else 3 * x + 1
+            count += 1
+        return count
+
+    def native(scale):
+        spec = rt.TensorSpec([None], rt.int64)
+        return rt.function(lambda a: steps(a, scale), input_signature=[spec], executor="native")
+
+    text = native(1).get_concrete_function().inspect_llvm()
+    assert ", !prof" in text
+    assert not re.search(r"(%\w+) = or i1 .*\n(.*\n)?.* xor i1 \1, true", text)
+    for size, scale in ((27, 1), (1, 2**62)):  # of which the path that is not taken would overflow
+        assert native(scale)(np.zeros(size, int)) == steps(range(size), scale)
+    with pytest.raises(OverflowError):
+        native(2**62 - 1)(np.zeros(1, int))

@@ -1,6 +1,8 @@
 """Lowerings of variables, and of checks, which call Python to raise."""
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from runtime.backends.native.codegen import folds
 from runtime.backends.native.codegen.context import Lowering, NotNative, Value, lowers
 from runtime.backends.native.codegen.index_expressions import Array, Map, Scalar
@@ -49,7 +51,11 @@ def _check_shape(w: Lowering, node: Node, type: TensorType, x: Value) -> None:
 
 @lowers("raise_unless", "check_bound")
 def check(w: Lowering, node: Node, condition: Value, *values: Value) -> None:
-    w.fail_if(w.b.not_(w.element(condition)), node, [condition, *values])
+    """A check of one path (`fits or not taken`) asks for the path only where the value does not fit, which is rare."""
+    b, holds = w.b, w.element(condition)
+    first, second = b.disjunctions.get(holds.ref, (None, holds))
+    with nullcontext() if first is None else b.when(b.not_(first), b.module.unlikely()):
+        w.fail_if(b.not_(second), node, [condition, *values])
 
 
 @lowers("raise")

@@ -125,6 +125,7 @@ class Builder:
         self.fixed: set[str] = set()  # sizes defined in the entry block; what is computed of them is, too
         self._computed: dict[str, Val] = {}  # the latter, by instruction
         self.extended: dict[str, Val] = {}  # by name, the i64 of which a signed integer is the lower part
+        self.disjunctions: dict[str, tuple[Val, Val]] = {}  # the operands of each `or` of truth values, by name
         self.unwritten: set[str] = set()  # the addresses of arrays that nothing writes while the function runs
         self.lines: list[str] = []
         self.block = "entry"
@@ -305,7 +306,10 @@ class Builder:
         return self._binary("and", x, y)
 
     def or_(self, x: Val, y: Val) -> Val:
-        return self._binary("or", x, y)
+        made = self._binary("or", x, y)
+        if made.ty == "i1":
+            self.disjunctions[made.ref] = x, y
+        return made
 
     def xor(self, x: Val, y: Val) -> Val:
         return self._binary("xor", x, y)
@@ -539,10 +543,10 @@ class Builder:
         return [self.phi(a.ty, (a, ends[0][1]), (c, ends[1][1])) for a, c in zip(ends[0][0], ends[1][0], strict=True)]
 
     @contextmanager
-    def when(self, condition: Val) -> Iterator[None]:
+    def when(self, condition: Val, mark: str = "") -> Iterator[None]:
         """`if condition:`"""
         inside, after = self.label("then"), self.label("join")
-        self.branch(condition, inside, after)
+        self.branch(condition, inside, after, mark)
         self.start(inside)
         yield
         self.start(after)
