@@ -182,7 +182,7 @@ def test_functions_of_a_file_are_all_found() -> None:
 
 
 def test_conversion_rate_on_a_sample() -> None:
-    rate = conversion_rate(every=40)
+    rate = conversion_rate(every=30)
     assert rate.functions > 200
     assert not rate.errors, str(rate)
     assert "100.00 % convert" in str(rate)

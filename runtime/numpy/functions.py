@@ -57,13 +57,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
         x, y = (np.asarray(value) if isinstance(value, (list, tuple)) else value for value in (x, y))
         dtype = np.result_type(x, y)
         x, y = np.asarray(x, dtype), np.asarray(y, dtype)
-    return logic.where(astype(condition, bool), _wrapped(x, y), _wrapped(y, x))
-
-
-def _wrapped(x: Any, other: Any) -> Any:
-    """An int of Python's beside ints of an array, in whose dtype NumPy's `where` lets it wrap; any other `x` itself."""
-    is_beside_ints = type(x) is int and is_array(other) and not other.type.weak and other.dtype.is_integer
-    return np.array(x).astype(other.dtype.np) if is_beside_ints and -2**63 <= x < 2**63 else x
+    return logic.where(astype(condition, bool), x, y)
 
 
 def nonzero(a: Any) -> tuple[Tensor, ...]:

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from traced_once import on
 
+import runtime as rt
+
 INF, NAN = np.inf, np.nan
 SPECIAL = np.array([-INF, INF, NAN, -2.0, 0.0, -0.0, 3.0])
 INTS, WRAPPING = np.array([-3, 1, 0, 2, -1]), np.array([200, 200, 3, 4], np.uint8)
@@ -80,7 +82,7 @@ OTHERS: dict[str, Program] = {
     "scalars along an axis": (lambda x: (np.sum(x[0], axis=0), x[1].max(axis=-1), np.prod(x[2], axis=0, keepdims=True),
                                          np.all(x[0], axis=0), np.cumsum(x[3], axis=0), np.argmax(x[0], axis=0),
                                          np.add.reduce(x[1]), np.minimum.reduce(x[1], axis=0)), WRAPPING),
-    "where": (lambda x: (np.where(x > 9, x, 300), np.where(x > 9, -1, x), np.where(x > 9, x, 3),
+    "where": (lambda x: (np.where(x > 9, x, 255), np.where(x > 9, 0, x), np.where(x > 9, x, 3),
                          np.where(x > 9, [1, 2, 3, 400], x), np.where(x > 9, 0.5, x)), WRAPPING),
     "clip": (lambda x: (np.clip(x, -1, 100), x.clip(5, 300), np.clip(x, -1, 256), np.clip(x, 5, None)), WRAPPING),
     "unique": (lambda x: (*np.unique(x[:0], True, True, True, axis=0), np.unique(x[:, :0], axis=0),
@@ -100,3 +102,14 @@ def test_as_in_numpy(case: str, executor: str) -> None:
     for want, got in zip(*[y if isinstance(y, (tuple, list)) else (y,) for y in (wanted, found)], strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12)
         assert np.asarray(got).dtype == np.asarray(want).dtype
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+@pytest.mark.parametrize("value", [300, -1])
+def test_where_takes_ints_that_the_array_can_hold(value: int, executor: str) -> None:
+    """As NumPy does since 2.5; before, they wrapped."""
+    if tuple(map(int, np.__version__.split(".")[:2])) >= (2, 5):
+        with pytest.raises(OverflowError):
+            np.where(WRAPPING > 9, WRAPPING, value)
+    with pytest.raises(OverflowError, match=f"{value}.*uint8"):
+        rt.function(lambda x: np.where(x > 9, x, value), executor=executor)(WRAPPING)
