@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 executors = pytest.mark.parametrize("executor", ["numpy", "native"])
 
@@ -55,12 +56,12 @@ class Job:
 
 def check_shown(fn: Callable[..., Any], executor: str, *args: Any) -> None:
     """Check that a function of tensors gives what Python gives, with the attributes of objects."""
-    assert shown(rt.function(fn, executor=executor)(*map(rt.constant, args))) == shown(fn(*args))
+    assert shown(on(executor, fn)(*map(rt.constant, args))) == shown(fn(*args))
 
 
 def check_sizes(fn: Callable[[Any], Any], executor: str, *sizes: int) -> None:
     """Check that one trace of a function of an int gives what Python gives."""
-    traced = rt.function(fn, executor=executor)
+    traced = on(executor, fn)
     for n in sizes:
         assert plain(traced(rt.constant(n))) == plain(fn(n))
     assert len(traced.concrete_functions) == 1
@@ -83,7 +84,7 @@ def identities(value: Any, seen: dict[int, int] | None = None) -> Any:
 def check_places(fn: Callable[..., Any], executor: str, *calls: tuple[Any, ...]) -> None:
     """Check that a function gives what Python gives for these arguments, ints as tensors, and leaves that in them:
     equal values, of which the same ones are one list, dict or object."""
-    traced = rt.function(fn, executor=executor)
+    traced = on(executor, fn)
     for args in calls:
         expected, found = copy.deepcopy(args), copy.deepcopy(args)
         want = fn(*expected), expected

@@ -2,11 +2,15 @@
 from __future__ import annotations
 
 import copy
+import dis
 import functools
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
 from typing import Any
 
 import runtime as rt
+from autograph.state.reachability import cell_is_filled
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.function import Function
 from runtime.function.signature import Call
@@ -36,15 +40,55 @@ class Again(Function):
         return found
 
 
+class _Same:
+    """A function, equal to one of the same code that closes over the very same objects: what a test defines again for
+    each executor."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn, self._parts = fn, tuple(_parts(fn, set()))
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self._parts)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and len(self._parts) == len(other._parts) and all(
+            map(operator.is_, self._parts, other._parts))
+
+
+def _parts(fn: Any, seen: set[int]) -> Iterator[Any]:
+    """What a function is made of: its code, its defaults and the contents of its cells, where functions are taken apart
+    in the same way. One that assigns to a cell equals only itself: a trace assigns to the cells of the function that is
+    traced."""
+    if not isinstance(fn, FunctionType) or fn.__dict__ or _assigns(fn.__code__, set(fn.__code__.co_freevars)):
+        yield fn
+        return
+    seen.add(id(fn))
+    yield from (fn.__code__, fn.__globals__, *(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values())
+    for cell in fn.__closure__ or ():
+        if not cell_is_filled(cell):
+            yield cell
+        elif id(cell.cell_contents) not in seen:
+            yield from _parts(cell.cell_contents, seen)
+
+
+def _assigns(code: CodeType, names: set[str]) -> bool:
+    """Whether the code, or code in it, assigns to one of these variables of the functions around it."""
+    return bool(names) and (
+        any(at.opname in ("STORE_DEREF", "DELETE_DEREF") and at.argval in names for at in dis.get_instructions(code))
+        or any(_assigns(inner, names & set(inner.co_freevars))
+               for inner in code.co_consts if isinstance(inner, CodeType)))
+
+
 @functools.lru_cache(maxsize=64)
-def _traced(fn: Callable[..., Any]) -> Function:
-    return rt.function(fn, executor="numpy")
+def _traced(same: _Same) -> Function:
+    return rt.function(same.fn, executor="numpy")
 
 
 def on(executor: str, fn: Callable[..., Any]) -> Any:
     """`rt.function(fn, executor=executor)`, traced once for both: for functions that do the same each time they are
     traced."""
-    return _traced(fn) if executor == "numpy" else Again(_traced(fn), executor)
+    traced = _traced(_Same(fn))
+    return traced if executor == "numpy" else Again(traced, executor)
 
 
 def on_both(fn: Callable[..., Any], **options: Any) -> dict[str, Any]:

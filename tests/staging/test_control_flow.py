@@ -15,6 +15,7 @@ from runtime.core.types import ListType, TensorType
 from runtime.errors import DTypeError, GraphError, ShapeError, StagingError
 from runtime.ops.control import COND, REDUCE, UNDEFINED, WHILE_LOOP, join_types
 from runtime.staging.control_flow import scan_with_carry
+from tests.traced_once import on
 
 INT = TensorType(t.int32)
 
@@ -429,7 +430,7 @@ ROWS = [[1, 2], [-3, 1]]
 ])
 def test_functions_passed_by_name_convert(fn, executor):
     x = rt.constant(ROWS)
-    assert plain(rt.function(fn, executor=executor)(x)) == plain(fn(x))
+    assert plain(on(executor, fn)(x)) == plain(fn(x))
 
 
 def always_raises(x):
@@ -473,7 +474,7 @@ def item_in_a_loop(a, n):
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 @pytest.mark.parametrize("fn", [item, item_in_a_loop])
 def test_a_branch_that_does_nothing_but_raise(fn, executor):
-    a, f = np.arange(6.0), rt.function(fn, executor=executor)
+    a, f = np.arange(6.0), on(executor, fn)
     assert f(a, rt.constant(2)).numpy() == fn(a, 2) == 2
     for n in f, fn:
         with pytest.raises(IndexError):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 
 def function_of(expression: str) -> Callable[[Any], Any]:
@@ -40,7 +41,7 @@ def test_a_nested_expression_on_one_line_is_no_recursion(executor: str) -> None:
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 def test_what_python_compiles_is_traced_and_runs(expression: str, executor: str) -> None:
     f, limit = function_of(expression), sys.getrecursionlimit()
-    staged = rt.function(f, executor=executor)
+    staged = on(executor, f)
     for x in (-1, 0, 1, 249):
         assert staged(rt.constant(x)).numpy() == f(x)
     assert sys.getrecursionlimit() == limit

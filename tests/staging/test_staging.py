@@ -29,6 +29,7 @@ from runtime.core.trace import add_input, set_outputs, tracing
 from runtime.errors import StagingError
 from runtime.staging.control import loops
 from runtime.staging.values.body_tracing import Unreachable
+from tests.traced_once import on
 
 Point = namedtuple("Point", "x y")
 
@@ -1353,7 +1354,7 @@ def test_slices_of_ranges(executor: str) -> None:
                  for by in (1, -2) for first in bounds for last in bounds for step in (None, 2, -1)]
         return parts, [[i for i in range(size)[place:n:step]] for size in (n, 6) for step in (1, -2)], len(range(n)[1:])
 
-    staged = rt.function(f, executor=executor)
+    staged = on(executor, f)
     for n, place in ((0, 0), (1, 2), (4, -2), (7, 9), (-5, -9)):
         got = staged(rt.constant(n), rt.constant(place))
         assert rt.nest.map_structure(int, got) == f(n, place), (n, place)

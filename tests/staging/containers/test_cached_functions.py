@@ -11,6 +11,7 @@ from ways import HAS_LLVM
 
 import runtime as rt
 from runtime.core.errors import StagingError
+from tests.traced_once import on
 
 EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
 
@@ -123,7 +124,7 @@ def with_text(n):
 @pytest.mark.parametrize("fn", [
     in_loops, with_two_numbers, of_each_other, of_methods, caught, grid_paths, with_text])
 def test_recursion_computes_each_value_once(fn: Callable[[Any], Any], executor: str) -> None:
-    traced = rt.function(fn, executor=executor)
+    traced = on(executor, fn)
     for n in (60, 41):
         assert plain(traced(tensors(n))) == fn(n)
 
@@ -153,7 +154,7 @@ def game(weights, values, capacity):
 @pytest.mark.parametrize("fn", [knapsack, game])
 def test_tensors_of_enclosing_functions(fn: Callable[..., Any], executor: str) -> None:
     args = [1, 3, 4, 5], [1, 4, 5, 7], 7
-    traced = rt.function(fn, executor=executor)
+    traced = on(executor, fn)
     assert plain(traced(*map(tensors, args))) == fn(*args)
     assert plain(traced(*map(tensors, args[:2]), 7)) == fn(*args)
     assert plain(traced(*[rt.constant(x, rt.int64) for x in args])) == fn(*args)

@@ -11,6 +11,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import plain
+from tests.traced_once import on
 
 ORDERS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
 
@@ -46,7 +47,7 @@ def test_ranges_are_equal_if_their_items_are(executor: str) -> None:
                  (range(x), [0])]
         return [one == other for one, other in pairs] + [one != other for one, other in pairs]
 
-    staged = rt.function(f, executor=executor)
+    staged = on(executor, f)
     for numbers in itertools.product((0, 1, 3), (1, 2, 3)):
         assert [bool(x) for x in staged(*map(rt.constant, numbers))] == f(*numbers)
 
@@ -77,7 +78,7 @@ def test_lists_after_scalars(executor: str) -> None:
     def f(a: Any, b: Any, n: Any, m: Any) -> list[Any]:
         return orders(a, b, [i for i in range(n)], [2 * i for i in range(m)])
 
-    staged = rt.function(f, executor=executor)
+    staged = on(executor, f)
     for a, b in itertools.product((1.0, float("nan")), (1.0, 2.0)):
         for n, m in itertools.product((0, 1, 2), repeat=2):
             found = staged(rt.constant(a), rt.constant(b), rt.constant(n), rt.constant(m))
@@ -106,7 +107,7 @@ def test_a_list_that_the_graph_chooses(executor: str) -> None:
 
     for ws in [5, 2, 1], [1, 2, 3], [4, 3, 4], [5, 0, 2]:
         for f in smallest, orders:
-            assert plain(rt.function(f, executor=executor)([*map(rt.constant, ws)])) == f(ws)
+            assert plain(on(executor, f)([*map(rt.constant, ws)])) == f(ws)
 
 
 def test_lists_with_items_of_several_types_that_the_graph_chooses() -> None:

@@ -13,6 +13,7 @@ from ways import HAS_LLVM
 
 import runtime as rt
 from runtime.core.errors import StagingError
+from tests.traced_once import on
 
 EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
 NUMBERS = [5, 4, 1, 2, 3, 9, 8, 7, 6, 12]
@@ -114,7 +115,7 @@ PROGRAMS = [largest_number, in_place, stable, within_a_key, of_the_module, of_kn
 @pytest.mark.parametrize("fn", PROGRAMS)
 def test_items_are_sorted_as_in_python(fn: Callable[[Any], Any], executor: str) -> None:
     for given in (rt.constant(NUMBERS), [rt.constant(x) for x in NUMBERS]):
-        assert plain(rt.function(fn, executor=executor)(given)) == fn(NUMBERS)
+        assert plain(on(executor, fn)(given)) == fn(NUMBERS)
 
 
 def by_values(d):
@@ -125,7 +126,7 @@ def by_values(d):
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_items_of_dicts_with_text_are_sorted_by_their_tensors(executor: str) -> None:
     known = {"a": 3, "bb": 1, "": 3, "d": 2}
-    found = rt.function(by_values, executor=executor)({key: rt.constant(value) for key, value in known.items()})
+    found = on(executor, by_values)({key: rt.constant(value) for key, value in known.items()})
     assert plain(found) == by_values(known)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import plain
-from tests.traced_once import on_both
+from tests.traced_once import on, on_both
 
 EXECUTORS = ["native", "numpy"]
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -80,7 +80,7 @@ def test_methods_of_known_items_with_counts_of_the_graph(of: Callable[[Any, Any]
         c[2] += n
         return of(c, n)
 
-    staged = rt.function(called, executor=executor)
+    staged = on(executor, called)
     for n in (1, 0, -1, -5):
         assert plain(staged(rt.constant(n))) == plain(called(n))
 
@@ -92,7 +92,7 @@ def test_the_most_common_of_known_texts(executor: str) -> None:
         c["b"] += n
         return c.most_common(1)[0][0], c.most_common(2)
 
-    staged = rt.function(called, executor=executor)
+    staged = on(executor, called)
     for n in (1, -1, -5):
         assert plain(staged(rt.constant(n))) == plain(called(n))
 
@@ -129,7 +129,7 @@ def of_a_loop(a, b):
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("fn", [in_place, anagrams, of_a_loop])
 def test_programs(fn: Callable[[Any, Any], Any], executor: str) -> None:
-    staged = rt.function(fn, executor=executor)
+    staged = on(executor, fn)
     for a, b in (([3, 1, 2, 1, 3, 3, 2, 1], [1, 2]), ([1, 1, 1], [1, 1])):
         assert plain(staged(rt.constant(a), rt.constant(b))) == plain(fn(a, b))
         assert plain(staged(a, rt.constant(b))) == plain(fn(a, b))
@@ -143,6 +143,6 @@ def test_a_key_that_only_the_graph_knows_to_be_there(executor: str) -> None:
             c["b"] = 1
         return dict(c & Counter(b=2))
 
-    staged = rt.function(combined, executor=executor)
+    staged = on(executor, combined)
     for n in (1, -1):
         assert plain(staged(rt.constant(n))) == combined(n)

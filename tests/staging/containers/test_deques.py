@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from plain_values import executors
-from traced_once import on_both
+from traced_once import on, on_both
 
 import runtime as rt
 from runtime.errors import StagingError
@@ -424,7 +424,7 @@ def test_programs(fn, args) -> None:
 
 @executors
 def test_an_array_decides(executor) -> None:
-    assert outcome(rt.function(topological, executor=executor), EDGES) == topological(EDGES)
+    assert outcome(on(executor, topological), EDGES) == topological(EDGES)
 
 
 # Errors

@@ -310,7 +310,7 @@ def test_verified(program: Callable[..., Any], executor: str) -> None:
 @executors
 def test_an_error_has_the_key_and_the_line(executor: str) -> None:
     with pytest.raises(KeyError) as error:
-        rt.function(items, executor=executor)(rt.constant(5))
+        on(executor, items)(rt.constant(5))
     assert plain(error.value.args) == (5,)
     assert error.traceback[-1].name == "items" and error.traceback[-1].lineno == items.__code__.co_firstlineno + 1
 
@@ -490,7 +490,7 @@ def some_keys(n):
 
 @executors
 def test_keys_that_are_there_on_some_ways_only(executor: str) -> None:
-    traced = rt.function(some_keys, executor=executor)
+    traced = on(executor, some_keys)
     for n in (1, 2, 3):
         assert plain(traced(rt.constant(n))) == some_keys(n)
 
@@ -501,7 +501,7 @@ def test_membership_in_a_display(executor: str) -> None:
         return x in {7: 1}, x not in {**{7: 1}, 8: 2}, x in {k: 1 for k in range(8)}, (x, 1) in {(7, 1): 0}, 0 < x in {}
 
     for x in 7, 9:
-        assert [bool(found) for found in rt.function(f, executor=executor)(rt.constant(x))] == [*f(x)]
+        assert [bool(found) for found in on(executor, f)(rt.constant(x))] == [*f(x)]
 
 
 @pytest.mark.parametrize("fn", [

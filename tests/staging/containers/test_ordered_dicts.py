@@ -10,6 +10,7 @@ import pytest
 from ways import HAS_LLVM
 
 import runtime as rt
+from tests.traced_once import on
 
 EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
 XS = [4, 7, 1, 7, 3, 4, 2, 7]
@@ -131,7 +132,7 @@ def sets_by_place(xs):
     least_recently_used, last_first, of_known_keys, with_lists, a_missing_key, no_ordered_dict, regrouped,
     factories_of_the_function, sets_by_place])
 def test_programs(fn: Callable[[Any], Any], executor: str) -> None:
-    traced = rt.function(fn, executor=executor)
+    traced = on(executor, fn)
     for xs in (XS, XS[::-1], [1, 2, 1, 2]):
         assert plain(traced(rt.constant(xs))) == plain(fn(xs))
         assert plain(traced([rt.constant(x) for x in xs])) == plain(fn(xs))

@@ -411,7 +411,7 @@ def test_a_list_of_a_try_that_is_traced_again(executor: str) -> None:
         return s, xs
 
     for n in (3, 0):
-        assert values(rt.function(fn, executor=executor)(rt.constant(n))) == fn(n)
+        assert values(on(executor, fn)(rt.constant(n))) == fn(n)
 
 
 def rows_with_none(n):
@@ -434,7 +434,7 @@ def rows_of_what_is_there(n):
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("fn", [rows_with_none, rows_of_what_is_there])
 def test_items_that_may_be_none(fn: Any, executor: str) -> None:
-    staged = rt.function(fn, executor=executor)
+    staged = on(executor, fn)
     for n in range(6):
         assert values(staged(rt.constant(n))) == fn(n)
 

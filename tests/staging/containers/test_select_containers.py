@@ -14,6 +14,7 @@ import runtime as rt
 from runtime.staging.control import cond
 from tests.gradients import EXECUTORS
 from tests.plain_values import executors, plain
+from tests.traced_once import on
 
 
 def neighbours(edges, n):  # type: ignore[no-untyped-def]
@@ -268,7 +269,7 @@ SETS: list[tuple[Any, Any]] = [
 @executors
 @pytest.mark.parametrize(("fn", "among"), SETS)
 def test_sets_and_dicts(fn: Callable[..., Any], among: Any, executor: str) -> None:
-    staged = rt.function(fn, executor=executor)
+    staged = on(executor, fn)
     for k in (1, 2):
         assert plain(staged(among, rt.constant(k))) == fn(copy.deepcopy(among), k)
 
@@ -304,7 +305,7 @@ def test_the_truth_of_one_of_several_dicts(of: Any, fn: Callable[..., Any], exec
     def called(k):  # type: ignore[no-untyped-def]
         return fn([of({"x": 1, "y": 2}), of()], k)
 
-    staged = rt.function(called, executor=executor)
+    staged = on(executor, called)
     for k in (1, 2):
         assert plain(staged(rt.constant(k))) == plain(called(k))
 
@@ -379,7 +380,7 @@ def wrong_lengths(n):
 def test_parts_of_tuples_of_several_lengths_and_types(
     fn: Callable[..., Any], executor: str, capsys: pytest.CaptureFixture[str],
 ) -> None:
-    staged = rt.function(fn, executor=executor)
+    staged = on(executor, fn)
     for n in (1, 3, 5):
         found = plain(staged(rt.constant(n))), capsys.readouterr().out
         assert found == (plain(fn(n)), capsys.readouterr().out)
@@ -418,7 +419,7 @@ def in_order(n):
 @executors
 @pytest.mark.parametrize("fn", [displays, extremes, in_order, with_the_same_keys])
 def test_functions_and_displays_iterate_over_one_of_several_dicts(fn: Callable[..., Any], executor: str) -> None:
-    staged = rt.function(fn, executor=executor)
+    staged = on(executor, fn)
     for n in range(3):
         assert plain(staged(rt.constant(n))) == fn(n)
 
@@ -428,5 +429,5 @@ def test_a_tuple_of_the_items_of_one_of_several_dicts(executor: str) -> None:
     def items(n):  # type: ignore[no-untyped-def]
         return (*KEYED[n].items(),)
 
-    found = plain(rt.function(items, executor=executor)(rt.constant(1)))
+    found = plain(on(executor, items)(rt.constant(1)))
     assert found == items(1) and type(found) is tuple

@@ -12,13 +12,14 @@ from ways import HAS_LLVM
 import autograph as ag
 import runtime as rt
 from runtime.errors import DTypeError, OpError
+from tests.traced_once import on
 
 EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
 
 
 def staged(fn: Callable[..., Any], *args: Any) -> Any:
     """What a function gives as Python lists and numbers, on the executors, which agree."""
-    found = [plain(rt.function(fn, executor=executor)(*args)) for executor in EXECUTORS]
+    found = [plain(on(executor, fn)(*args)) for executor in EXECUTORS]
     assert all(one == found[0] for one in found)
     return found[0]
 
@@ -168,7 +169,7 @@ def test_nothing_has_no_least() -> None:
 
     for executor in EXECUTORS:
         with pytest.raises(ValueError, match="empty"):
-            rt.function(f, executor=executor)(rt.constant([1, 2]))
+            on(executor, f)(rt.constant([1, 2]))
 
 
 # Bools.
@@ -196,7 +197,7 @@ def test_pythons_bools_and_variables_of_bools_are_numbers_beside_numbers() -> No
 
     xs = rt.constant([1.0, -2.0, 3.0])
     want = [2.0, -1.0, 4.0], [-1.0, 2.0, -3.0], [False, True, False], [1.0, 0.0, 3.0], [0.0, 2.0, -2.0]
-    for run in f, *(rt.function(f, executor=executor) for executor in EXECUTORS):
+    for run in f, *(on(executor, f) for executor in EXECUTORS):
         assert plain(run(xs)) == want
 
 
@@ -397,6 +398,6 @@ def test_an_index_out_of_range_names_the_line(xs: Any, executor: str) -> None:
 
     kind = "string" if isinstance(xs, str) else type(xs).__name__
     with pytest.raises(IndexError) as caught:
-        rt.function(fn, executor=executor)(xs, rt.constant(2))
+        on(executor, fn)(xs, rt.constant(2))
     line = fn.__code__.co_firstlineno + 1
     assert str(caught.value).startswith(f"{__file__}:{line}: {kind} index out of range: index 2, length 2\n")

@@ -9,6 +9,7 @@ import pytest
 from ways import HAS_LLVM
 
 import runtime as rt
+from tests.traced_once import on
 
 EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
 
@@ -54,7 +55,7 @@ def by_values(n):
 @pytest.mark.parametrize("fn", [by_items, by_tuples, by_values])
 def test_dicts_of_the_graph_are_sorted_as_in_python(fn: Callable[..., Any], executor: str) -> None:
     for n in (1, 4):
-        assert plain(rt.function(fn, executor=executor)(rt.constant(n))) == fn(n)
+        assert plain(on(executor, fn)(rt.constant(n))) == fn(n)
 
 
 def test_a_key_that_is_none_does_not_compare() -> None:
@@ -82,7 +83,7 @@ def test_what_does_not_compare_and_zeros(executor: str) -> None:
         return max(xs), min(xs), xs, max(xs, key=lambda v: v), sorted(xs, key=lambda v: -v)
 
     for fn in of_array, of_list:
-        staged = rt.function(fn, executor=executor)
+        staged = on(executor, fn)
         for values in ([1, NAN, 5, 2], [NAN, 1, 0], [3, 1, NAN, 0], [-0.0, 0.0], [0.0, -0.0], [NAN], [NAN, NAN, 1], [
                 -np.inf, NAN, np.inf], [2.0, 1.0, 2.0]):
             x = np.array(values, np.float64)

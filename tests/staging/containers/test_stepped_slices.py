@@ -10,6 +10,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import executors, plain
+from tests.traced_once import on
 
 
 def assigned(xs, start, stop, step):
@@ -39,7 +40,7 @@ BOUNDS = list(itertools.product((-8, -2, 0, 3, 9), (-9, -1, 4, 8), (-3, -1, 2, 5
 @executors
 @pytest.mark.parametrize("fn", [assigned, deleted, of_other_length])
 def test_bounds(fn: Callable[..., Any], executor: str) -> None:
-    staged = rt.function(fn, executor=executor)
+    staged = on(executor, fn)
     xs = [1, 2, 3, 4, 5, 6, 7]
     for bounds in BOUNDS:
         wanted = fn(xs, *bounds)
@@ -95,7 +96,7 @@ def pairs_with_text(n):
 @executors
 @pytest.mark.parametrize("fn", [sieve, exchanged, rows, of_a_dict, pairs_with_text])
 def test_programs(fn: Callable[[Any], Any], executor: str) -> None:
-    staged = rt.function(fn, executor=executor)
+    staged = on(executor, fn)
     for n in (30, 4, 8):
         assert plain(staged(rt.constant(n))) == fn(n)
 
@@ -107,7 +108,7 @@ def test_errors(executor: str) -> None:
         xs[::n] = [2, 3]
         return xs
 
-    staged = rt.function(steps, executor=executor)
+    staged = on(executor, steps)
     with pytest.raises(ValueError, match="^slice step cannot be zero$") as caught:
         staged(rt.constant(0))
     lines = [frame.lineno for frame in caught.traceback if str(frame.path) == __file__]

@@ -10,6 +10,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import executors, plain
+from tests.traced_once import on
 
 
 class Found(Exception):
@@ -78,7 +79,7 @@ def ended_by_python(a, k):
 @executors
 @pytest.mark.parametrize("fn", [until_the_end, removed, followed, divided, raised, ended_by_python])
 def test_programs(fn: Callable[..., Any], executor: str) -> None:
-    staged = rt.function(fn, executor=executor)
+    staged = on(executor, fn)
     for a, k in (([1, 2, 1, 4], 1), ([3, 1, 4, 1, 5], 3), ([1, 1], 0)):
         assert plain(staged(copy.copy(a), rt.constant(k))) == fn(copy.copy(a), k)
 

@@ -348,7 +348,7 @@ def sorted_and_raised(items, moves):
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 def test_the_order_of_objects_is_saved_before_each_error(executor: str) -> None:
-    staged = rt.function(sorted_and_raised, executor=executor)
+    staged = on(executor, sorted_and_raised)
     for moves in ([0.5, -3.0, 1.0], [3.0, 1.0], [-3.0], [0.5]):
         got, expected = ([Item(1.0), Item(2.0)] for _ in range(2))
         assert float(staged(got, np.array(moves))) == sorted_and_raised(expected, moves), moves
@@ -370,6 +370,6 @@ def test_appended_text_raises_no_error_that_a_handler_catches(executor: str) -> 
             found.append(y)
         return log, found
 
-    staged = rt.function(taken, executor=executor)
+    staged = on(executor, taken)
     for xs in [1, -2, 3], [-1]:
         assert plain(staged(rt.constant(xs))) == taken(xs)

@@ -103,7 +103,7 @@ def test_as_in_python(program: Callable[..., Any], executor: str) -> None:
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 def test_of_tensors_and_of_no_rows(executor: str) -> None:
-    staged = rt.function(total, executor=executor)
+    staged = on(executor, total)
     np.testing.assert_array_equal(staged(rt.ones([3, 2])), [3.0, 3.0])
     assert staged(np.ones((0, 2))).shape == () and int(staged(np.ones((0, 2)))) == 0
     assert "reduce" in [node.op.name for node in staged.get_concrete_function(rt.ones([30, 2])).graph.nodes]
@@ -154,7 +154,7 @@ def matching_brackets(codes):
 def test_a_loop_is_rolled_once_its_types_have_settled(executor: str) -> None:
     """The first iteration cannot pop from the list, so only a later one makes the dict a table of the graph."""
     text = b"[[]--[+[]]]--[.]" * 3
-    staged = rt.function(matching_brackets, executor=executor)
+    staged = on(executor, matching_brackets)
     found = staged(rt.constant([*text]))
     assert [(int(key), int(value)) for key, value in found.items()] == [*matching_brackets(text).items()]
     concrete = staged.get_concrete_function(rt.constant([*text]))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 N = 300
 
@@ -75,7 +76,7 @@ ROLLED: list[Callable[[Any], Any]] = [mapped, of_two, of_a_filter, in_a_comprehe
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 @pytest.mark.parametrize("fn", ROLLED)
 def test_rolled(fn: Callable[[Any], Any], executor: str) -> None:
-    traced = rt.function(fn, executor=executor)
+    traced = on(executor, fn)
     assert int(traced(rt.constant(1))) == fn(1)
     assert sum(1 for _ in traced.concrete_functions[0].graph.walk()) < 60
     assert "iteration by iteration" not in traced.explain()

@@ -8,6 +8,7 @@ import pytest
 
 import runtime as rt
 from tests.recursive_programs import quicksort
+from tests.traced_once import on
 
 
 @pytest.fixture(params=["numpy", "native"])
@@ -74,7 +75,7 @@ def test_dpll(executor):
                 return True
         return False
 
-    f = rt.function(dpll, executor=executor)
+    f = on(executor, dpll)
     start = rt.constant([0, 0, 0, 0])
     assert f(rt.constant([[1, 2, 3], [-1, -2, 3], [1, -3, -2]]), start, rt.constant(3))
     contradiction = [[a * 1, b * 2, c * 3] for a in (1, -1) for b in (1, -1) for c in (1, -1)]
@@ -132,7 +133,7 @@ def test_quicksort_by_parts(executor):
 
 def test_depth_as_in_python(executor):
     total = total_of(rt.range(1000) - 1)
-    f = rt.function(total, executor=executor)
+    f = on(executor, total)
     assert f(rt.constant(700)) == 700 * 701 // 2
 
     def endless(i):
@@ -141,7 +142,7 @@ def test_depth_as_in_python(executor):
         return endless(i + 1) + 1
 
     with pytest.raises(RecursionError, match=r"test_recursion.py:\d+: maximum recursion depth.*: 'endless' calls"):
-        rt.function(endless, executor=executor)(rt.constant(0))
+        on(executor, endless)(rt.constant(0))
     assert f(rt.constant(3)) == 6
 
 
@@ -151,7 +152,7 @@ def test_derivatives(executor):
             return 1.0
         return x * power(x, n - 1)
 
-    f = rt.function(power, executor=executor)
+    f = on(executor, power)
     x, n = rt.constant(2.0), rt.constant(5)
     with rt.GradientTape() as outer:
         outer.watch(x)
@@ -336,7 +337,7 @@ def test_numbers_in_place_of_tensors_are_tensors_of_their_dtype(executor, dtype,
             return ackermann(m - 1, 1)
         return ackermann(m - 1, ackermann(m, n=n - 1))
 
-    f = rt.function(ackermann, executor=executor)
+    f = on(executor, ackermann)
     if decorated:
         ackermann = f
     found = f(rt.constant(2, dtype), rt.constant(3, dtype))
@@ -418,6 +419,6 @@ def test_lists_of_text(executor):
         codes = gray(n - 1)
         return ["0" + code for code in codes] + ["1" + code for code in reversed(codes)]
 
-    staged = rt.function(gray, executor=executor)
+    staged = on(executor, gray)
     for n in 0, 1, 3:
         assert staged(rt.constant(n)) == gray(n)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from traced_once import on_both
+from traced_once import on, on_both
 
 import autograph as ag
 import runtime as rt
@@ -990,7 +990,7 @@ def test_a_dict_that_gets_its_keys_in_a_long_loop(executor: str) -> None:
         return d[199]
 
     for program in by_number, by_text, by_default, with_all_keys:
-        function = rt.function(program, executor=executor)
+        function = on(executor, program)
         expected, found = program(3), function(rt.constant(3))
         assert [int(x) for x in rt.nest.flatten(found)] == rt.nest.flatten(expected), program.__name__
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 EXECUTORS = pytest.mark.parametrize("executor", ["native", "numpy"])
 
@@ -79,7 +80,7 @@ def greatest_of_all(a):  # type: ignore[no-untyped-def]
 @EXECUTORS
 @pytest.mark.parametrize("fn", [sort_whole, count_exchanges, greatest_of_all])
 def test_one_graph_for_many_calls(fn: Callable[..., Any], executor: str) -> None:
-    staged, sizes = rt.function(fn, executor=executor), []
+    staged, sizes = on(executor, fn), []
     for n in (64, 128):
         a = np.random.default_rng(0).integers(0, 99, n)
         want, found = a.copy(), a.copy()
@@ -151,7 +152,7 @@ def test_what_python_has_stays(fn: Callable[..., Any], want_result: Any, executo
     result = fn(want)
     calls = [*CALLS]
     CALLS.clear()
-    got = rt.function(fn, executor=executor)(found)
+    got = on(executor, fn)(found)
     assert (want == found).all() and calls == CALLS
     assert result == got == want_result
 
@@ -173,7 +174,7 @@ def test_an_error_of_a_call(executor: str) -> None:
     with pytest.raises(IndexError) as wanted:
         fn(a.copy())
     with pytest.raises(IndexError, match="100"):
-        rt.function(fn, executor=executor)(a)
+        on(executor, fn)(a)
     assert "100" in str(wanted.value)
 
 

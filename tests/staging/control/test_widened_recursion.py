@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from traced_once import on_both
+from traced_once import on, on_both
 
 import runtime as rt
 from runtime.staging.control import recursion
@@ -1185,7 +1185,7 @@ def fib_by_closure(n, _):
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 @pytest.mark.parametrize("function", [fib_by_argument, fib_by_global, fib_by_closure])
 def test_a_dict_that_recursion_fills(function: Any, executor: str) -> None:
-    traced = rt.function(function, executor=executor)
+    traced = on(executor, function)
     for n in 10, 25, 12:  # without the table, 25 would take 250,000 calls
         left = []
         for f, x in (function, n), (traced, rt.constant(n)):

@@ -8,6 +8,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import executors, shown
+from tests.traced_once import on
 
 
 class Door:
@@ -260,7 +261,7 @@ PROGRAMS = [
 @executors
 @pytest.mark.parametrize("fn", PROGRAMS)
 def test_programs(fn: Any, executor: str) -> None:
-    traced = rt.function(fn, executor=executor)
+    traced = on(executor, fn)
     for n in (0, 1, 2, 3, 5, 8):
         assert shown(traced(rt.constant(n))) == shown(fn(n))
 
@@ -287,14 +288,14 @@ def set_new(n):
 @executors
 def test_missing_attributes_raise(executor: str) -> None:
     for fn, fine, wrong in ((missing, 3, 1), (missing_method, 2, 5)):
-        traced = rt.function(fn, executor=executor)
+        traced = on(executor, fn)
         assert shown(traced(rt.constant(fine))) == shown(fn(fine))
         with pytest.raises(AttributeError) as expected:
             fn(wrong)
         with pytest.raises(AttributeError) as raised:
             traced(rt.constant(wrong))
         assert str(expected.value) in str(raised.value)
-    traced = rt.function(set_new, executor=executor)
+    traced = on(executor, set_new)
     assert shown(traced(rt.constant(2))) == [1, 7]
     with pytest.raises(rt.errors.UnimplementedError, match="an attribute of a Vec is set that has no value yet: w"):
         traced(rt.constant(5))

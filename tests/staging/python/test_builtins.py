@@ -14,6 +14,7 @@ import pytest
 import autograph as ag
 import runtime as rt
 from runtime.errors import OpError, ShapeError, StagingError
+from tests.traced_once import on
 
 
 def plain(x: Any) -> Any:
@@ -419,7 +420,7 @@ def pairs_in_loops(n):
 @pytest.mark.parametrize("fn", [parts, pair, quicksort, pairs_in_loops])
 def test_lists_of_the_graph_are_unpacked(fn: Callable[..., Any]) -> None:
     for executor in ("numpy", None):
-        staged = rt.function(fn, executor=executor)
+        staged = on(executor, fn)
         for n in range(5):
             try:
                 expected = fn(n)

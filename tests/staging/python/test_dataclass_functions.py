@@ -11,6 +11,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import executors, shown
+from tests.traced_once import on
 
 
 @dataclass
@@ -260,7 +261,7 @@ PROGRAMS = [
 @executors
 @pytest.mark.parametrize("fn", PROGRAMS)
 def test_programs(fn: Any, executor: str) -> None:
-    traced = rt.function(fn, executor=executor)
+    traced = on(executor, fn)
     for n in (0, 1, 2, 3, 5):
         assert shown(traced(rt.constant(n))) == shown(fn(n))
 

@@ -38,6 +38,7 @@ import pytest
 import autograph as ag
 import runtime as rt
 from runtime.errors import StagingError
+from tests.traced_once import on
 
 executors = pytest.mark.parametrize("executor", ["numpy", "native"])
 TEXT = ("text with the value of a tensor in it is known only when the graph runs: it can be printed, returned, "
@@ -176,7 +177,7 @@ def held(x):
 
 @executors
 def test_what_holds_text_and_puts_it_together(executor: str) -> None:
-    staged = rt.function(held, executor=executor)
+    staged = on(executor, held)
     for i in 3, 14:
         assert staged(rt.constant(i)) == held(i)
 
@@ -273,7 +274,7 @@ def shown(x, v):
 
 @executors
 def test_text_of_containers_is_that_of_eager_tensors(executor: str, capsys: pytest.CaptureFixture[str]) -> None:
-    staged = rt.function(shown, executor=executor)
+    staged = on(executor, shown)
     for i, v in (3, [1.5, 2.0]), (4, [[1.0, 2.0], [3.0, 4.0]]), (2, []):
         args = rt.constant(i), rt.constant(v, rt.float32)
         want = shown(*args)
@@ -292,7 +293,7 @@ def test_text_of_variables(executor: str) -> None:
     def text(x):
         return f"{list(VARIABLES)}", repr(VARIABLES[0])
 
-    assert rt.function(text, executor=executor)(rt.constant(1)) == text(1)
+    assert on(executor, text)(rt.constant(1)) == text(1)
 
 
 def caught(x):
@@ -305,7 +306,7 @@ def caught(x):
 
 @executors
 def test_text_of_an_error_that_is_caught(executor: str, capsys: pytest.CaptureFixture[str]) -> None:
-    staged = rt.function(caught, executor=executor)
+    staged = on(executor, caught)
     for i in 1, 5:
         caught(rt.constant(i))
         said = capsys.readouterr().out
@@ -338,7 +339,7 @@ def dict_by_name(x):
 
 @executors
 def test_methods_by_the_name_of_the_class(executor: str) -> None:
-    staged = rt.function(dict_by_name, executor=executor)
+    staged = on(executor, dict_by_name)
     for i in 3, 7:
         assert [int(each) for each in staged(rt.constant(i))] == [int(each) for each in dict_by_name(i)]
 
@@ -422,7 +423,7 @@ def by_dict(x):
 
 @executors
 def test_attributes_by_their_dict(executor: str) -> None:
-    staged = rt.function(by_dict, executor=executor)
+    staged = on(executor, by_dict)
     for i in 3, 7:
         assert [int(each) for each in staged(rt.constant(i))] == list(by_dict(i))
 
@@ -501,8 +502,8 @@ def printed(x):
 
 @executors
 def test_files_that_staged_code_may_use(executor: str) -> None:
-    assert int(rt.function(inside, executor=executor)(rt.constant(3))) == 6
-    rt.function(printed, executor=executor)(rt.constant(2))
+    assert int(on(executor, inside)(rt.constant(3))) == 6
+    on(executor, printed)(rt.constant(2))
     assert MEMORY.getvalue() == "a 0\na 1\n"
     MEMORY.seek(0)
     MEMORY.truncate()
@@ -532,7 +533,7 @@ def to_streams(x):
 
 @executors
 def test_writing_to_a_standard_stream_is_printing(executor: str, capsys: pytest.CaptureFixture[str]) -> None:
-    staged = rt.function(to_streams, executor=executor)
+    staged = on(executor, to_streams)
     for i in 2, 3, 2:
         want = to_streams(i)
         said = capsys.readouterr()

@@ -14,6 +14,7 @@ from ways import HAS_LLVM
 
 import runtime as rt
 from runtime.errors import StagingError
+from tests.traced_once import on
 
 EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
 PROGRAMS: list[Callable[[Any], Any]] = []
@@ -177,7 +178,7 @@ def test_a_key_of_merge_that_prints_is_refused() -> None:
 @pytest.mark.parametrize("fn", PROGRAMS)
 def test_items_of_the_graph_are_taken_as_in_python(fn: Callable[[Any], Any]) -> None:
     for executor in EXECUTORS:
-        staged = rt.function(fn, executor=executor)
+        staged = on(executor, fn)
         for n in (4, 0, 1):
             assert plain(staged(rt.constant(n))) == fn(n), (executor, n)
 
@@ -323,7 +324,7 @@ def counted_beside_others(xs):
 @pytest.mark.parametrize("fn", [
     heap_in_order_of_arrival, numbered_where_positive, counted_until_a_break, counted_beside_others])
 def test_count(fn: Callable[[Any], Any], executor: str) -> None:
-    staged = rt.function(fn, executor=executor)
+    staged = on(executor, fn)
     for xs in ([3, 1, 2], [0, 5, 2, 2]):
         assert plain(staged(rt.constant(xs))) == fn(xs)
 

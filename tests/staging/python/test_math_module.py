@@ -67,7 +67,7 @@ def test_values_and_errors_are_pythons(name: str, executor: str) -> None:
     ints = OF_INTS.get(name)
     arity = ints or (2 if name in OF_TWO else 1)
     python = source(name, arity)
-    staged = rt.function(python, executor=executor)
+    staged = on(executor, python)
     dtype = rt.int64 if ints else rt.float64
     for values in itertools.product(INTS if ints else FLOATS, repeat=arity):
         want = outcome(python, *values)

@@ -10,6 +10,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import executors, shown
+from tests.traced_once import on
 
 
 @dataclass
@@ -266,6 +267,6 @@ PROGRAMS = [
 @executors
 @pytest.mark.parametrize("fn", PROGRAMS)
 def test_programs(fn: Any, executor: str) -> None:
-    traced = rt.function(fn, executor=executor)
+    traced = on(executor, fn)
     for n in (0, 1, 2, 3, 5, 8):
         assert shown(traced(rt.constant(n))) == shown(fn(n))

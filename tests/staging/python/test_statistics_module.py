@@ -12,6 +12,7 @@ from ways import HAS_LLVM
 
 import runtime as rt
 from runtime.core.errors import StagingError
+from tests.traced_once import on
 
 EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
 DATA = [0.1, 0.1, 0.1, 0.3, 1e3, 2.5, 0.7]
@@ -50,7 +51,7 @@ def of_rows(xs):
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("fn", [of_all, of_some, of_ints, of_rows])
 def test_results_are_pythons(fn: Callable[[Any], Any], executor: str) -> None:
-    traced = rt.function(fn, executor=executor)
+    traced = on(executor, fn)
     for given in (rt.constant(DATA, rt.float64), [rt.constant(x, rt.float64) for x in DATA]):
         assert plain(traced(given)) == plain(fn(DATA))
 
@@ -78,7 +79,7 @@ def test_too_few_data(name: str, executor: str) -> None:
         except statistics.StatisticsError:
             return -1.0
 
-    assert float(rt.function(caught, executor=executor)(rt.constant([1.0, 2.0]))) == -1.0
+    assert float(on(executor, caught)(rt.constant([1.0, 2.0]))) == -1.0
 
 
 @pytest.mark.parametrize("name", ["mean", "pvariance", "variance"])

@@ -133,7 +133,7 @@ def test_errors_for_some_text_are_raised_when_the_graph_runs(fn: Any, executor: 
         except (ValueError, TypeError) as error:
             return f"caught {error}"
 
-    traced = rt.function(fn, executor=executor)
+    traced = on(executor, fn)
     with pytest.raises(Exception) as expected:
         fn(3)
     with pytest.raises(type(expected.value)) as raised:

@@ -8,6 +8,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import check_places, executors
+from tests.traced_once import on
 
 THREE = rt.constant(3)
 
@@ -194,6 +195,6 @@ def plain(value: Any) -> Any:
 @pytest.mark.parametrize("fn", [
     evaluated_before, empty_in_a_deque, in_an_iterator, appended_to, returned, compared, printed])
 def test_who_had_a_list_sees_it_grow(fn: Any, executor: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert plain(rt.function(fn, executor=executor)(THREE)) == plain(fn(3))
+    assert plain(on(executor, fn)(THREE)) == plain(fn(3))
     staged, python = capsys.readouterr().out.splitlines(), capsys.readouterr().out
     assert staged == ([] if fn is not printed else ["[3, 3, 3, 3]"] * 2), python

@@ -6,6 +6,7 @@ from plain_values import executors
 
 import autograph as ag
 import runtime as rt
+from tests.traced_once import on
 
 
 class Stop(BaseException):
@@ -35,9 +36,9 @@ def stopped(xs):
 
 @executors
 def test_errors_that_are_no_exceptions(executor: str) -> None:
-    summed = rt.function(sum_until, executor=executor)
+    summed = on(executor, sum_until)
     assert [int(summed(rt.constant(xs))) for xs in ([1, 2, 3], [1, 20, 3])] == [6, -11]
-    traced = rt.function(stopped, executor=executor)
+    traced = on(executor, stopped)
     assert int(traced(rt.constant([1, 2, 3]))) == 0
     with pytest.raises(Stop) as info:
         traced(rt.constant([1, 20, 3]))

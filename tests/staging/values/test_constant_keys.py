@@ -10,6 +10,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import executors
+from tests.traced_once import on
 
 Pair = namedtuple("Pair", ["kind", "word"])
 WORDS = ["zz", "a", "zz", "c", "b"]
@@ -67,7 +68,7 @@ def check(fn: Any, executor: str, n: int, *args: Any) -> None:
         except (KeyError, TypeError) as error:
             return type(error), error.args
 
-    assert outcome(rt.function(fn, executor=executor), rt.constant(n)) == outcome(fn, n)
+    assert outcome(on(executor, fn), rt.constant(n)) == outcome(fn, n)
 
 
 # Members of an Enum.
@@ -353,7 +354,7 @@ def missing_number(n: Any) -> Any:
     known_keys_of_numbers])
 def test_members_that_are_numbers_or_text(fn: Any, executor: str) -> None:
     check(fn, executor, 5)
-    assert _kinds(rt.function(fn, executor=executor)(rt.constant(5))) == _kinds(fn(5))
+    assert _kinds(on(executor, fn)(rt.constant(5))) == _kinds(fn(5))
 
 
 def _kinds(x: Any) -> Any:
@@ -376,7 +377,7 @@ def test_numbers_in_dicts_of_the_caller(found: Any, executor: str) -> None:
 
     check(f, executor, 5, found)
     given = copy.copy(found)
-    rt.function(f, executor=executor)(rt.constant(5), given)
+    on(executor, f)(rt.constant(5), given)
     assert {type(key) for key in given} == {Op}
 
 

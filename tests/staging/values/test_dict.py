@@ -11,6 +11,7 @@ from ways import HAS_LLVM
 
 import runtime as rt
 from runtime.errors import StagingError
+from tests.traced_once import on
 
 EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
 
@@ -91,7 +92,7 @@ def taken(n):
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("fn", [named_keys, constant_keys, made_of_pairs, views, iterators, taken])
 def test_dicts_of_the_graph_are_pythons(fn: Callable[..., Any], executor: str) -> None:
-    assert plain(rt.function(fn, executor=executor)(rt.constant(4))) == plain(fn(4))
+    assert plain(on(executor, fn)(rt.constant(4))) == plain(fn(4))
 
 
 def test_named_tuples_and_others_do_not_mix_as_keys() -> None:
@@ -176,7 +177,7 @@ def elements(n):
     (elements, "Make it a Counter, or a dict, everywhere.")])
 def test_dicts_of_two_classes_do_not_become_one(fn: Callable[..., Any], remedy: str, executor: str) -> None:
     with pytest.raises(StagingError) as caught:
-        rt.function(fn, executor=executor)(rt.constant(6))
+        on(executor, fn)(rt.constant(6))
     assert str(caught.value).endswith(remedy)
 
 
@@ -205,7 +206,7 @@ def chosen_of_two_classes(n):
 @pytest.mark.parametrize("fn", [factory_of_each_path, chosen_of_two_classes])
 def test_dicts_keep_their_class(fn: Callable[..., Any], executor: str) -> None:
     for n in (3, 4):
-        found, wanted = rt.function(fn, executor=executor)(rt.constant(n)), fn(n)
+        found, wanted = on(executor, fn)(rt.constant(n)), fn(n)
         assert plain(found) == plain(wanted)
         assert type(wanted) is int or type(found) is type(wanted)
 
@@ -239,7 +240,7 @@ def missing_item(n):
     (missing, 3), (missing_of_known, 3), (missing_pair, (3, 3)), (missing_item, 3)])
 def test_a_missing_key_is_shown_as_in_python(fn: Callable[..., Any], key: Any, executor: str) -> None:
     with pytest.raises(KeyError) as caught:
-        rt.function(fn, executor=executor)(rt.constant(3))
+        on(executor, fn)(rt.constant(3))
     assert caught.value.args == (key,)
     assert str(caught.value) == repr(key)
 

@@ -330,7 +330,7 @@ def test_the_keys_of_a_dict_of_numbers(use: str, executor: str) -> None:
             d["b"] = x
         return USES[use](d)
 
-    staged = rt.function(f, executor=executor)
+    staged = on(executor, f)
     for x in (1.0, -1.0):
         assert plain(staged(rt.constant(x))) == plain(f(x))
 
@@ -364,7 +364,7 @@ def grouped(n):
 def test_programs_that_ask_for_the_keys(fn: Any, executor: str) -> None:
     if executor == "native":
         pytest.importorskip("llvmlite")
-    staged = rt.function(fn, executor=executor)
+    staged = on(executor, fn)
     for n in (0, 1, 3):
         found, wanted = staged(rt.constant(n)), fn(n)
         assert plain(found) == plain(wanted) and type(found[-1]) is type(wanted[-1])
@@ -386,7 +386,7 @@ def test_words_at_indices_of_the_graph(words: list[str], executor: str) -> None:
         return (c.most_common(), c.total(), [f"{k}={v}" for k, v in first.items()], len(first), list(places.values()),
                 sorted(c.items(), key=lambda item: (-item[1], item[0])), [k for k in places])
 
-    staged = rt.function(counted, executor=executor)
+    staged = on(executor, counted)
     for indices in ([0], [len(words) - 1, 0, 0]):
         assert plain(staged(words, rt.constant(indices))) == plain(counted(words, indices))
 
@@ -497,7 +497,7 @@ def test_patterns(fn: Any, executor: str) -> None:
         return fn(d)
 
     for x in 1.0, -1.0:
-        assert float(rt.function(f, executor=executor)(rt.constant(x))) == f(x)
+        assert float(on(executor, f)(rt.constant(x))) == f(x)
 
 
 @pytest.mark.parametrize(("fn", "offset"), [(unpacked, 1), (yielded, 2), (spliced, 2)])

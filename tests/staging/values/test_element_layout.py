@@ -285,7 +285,7 @@ def test_elements_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     shown(3)
     expected = capsys.readouterr().out
     for executor in ("numpy", "native"):
-        rt.function(shown, executor=executor)(rt.constant(3))
+        on(executor, shown)(rt.constant(3))
         assert capsys.readouterr().out == expected
 
 

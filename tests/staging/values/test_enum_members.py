@@ -10,6 +10,7 @@ import pytest
 from ways import HAS_LLVM
 
 import runtime as rt
+from tests.traced_once import on
 
 EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
 
@@ -194,7 +195,7 @@ def plain(x: Any) -> Any:
 @pytest.mark.parametrize("fn", [turtle, levels, machine, counted, texts, combined, by_value, missing, transitions,
                                 pairs, no_such_key, unbound_before, none_before])
 def test_members(fn: Any, executor: str, capsys: pytest.CaptureFixture[str]) -> None:
-    traced = rt.function(fn, executor=executor)
+    traced = on(executor, fn)
     for commands in ([1, 0, 1, 1, 0], [1, 2], [0], [1, 1, 2, 0]):
         want, printed = fn(commands), capsys.readouterr().out
         assert plain(traced(rt.constant(commands))) == want
@@ -265,7 +266,7 @@ def flags_of_both_sides(xs):
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("program", [flags_in_a_loop, flags_of_both_sides])
 def test_flags_are_members_after_their_operators(program, executor: str) -> None:
-    staged = rt.function(program, executor=executor)
+    staged = on(executor, program)
     for xs in ([1, 2], [2, 1, -1], [0], [-1, 0, 2, -1], [1]):
         found = rt.nest.map_structure(lambda x: x.numpy() if isinstance(x, rt.Tensor) else x, staged(rt.constant(xs)))
         assert found == program(xs), xs

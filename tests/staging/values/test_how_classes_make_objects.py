@@ -8,6 +8,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import check_shown, executors, plain
+from tests.traced_once import on
 
 
 class Shape(ABC):
@@ -148,7 +149,7 @@ def test_a_singleton_is_made_in_the_first_iteration(executor: str) -> None:
     found: list[Any] = []
     for traced in (False, True):
         Single.made = None
-        fn = rt.function(count, executor=executor) if traced else count
+        fn = on(executor, count) if traced else count
         found.append([plain(fn(rt.constant(3) if traced else 3)) for _ in range(2)])
     assert found == [[3, 6], [3, 6]]
 
@@ -188,5 +189,5 @@ def test_an_object_under_a_key_that_is_a_class(executor: str) -> None:
         return Kept().count
 
     Keyed.made.clear()
-    staged = rt.function(count, executor=executor)
+    staged = on(executor, count)
     assert [int(staged(rt.constant(3))) for _ in range(2)] == [3, 6]

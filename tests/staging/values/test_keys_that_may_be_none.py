@@ -9,6 +9,7 @@ import pytest
 from plain_values import executors, plain
 
 import runtime as rt
+from tests.traced_once import on
 
 
 def squares_of(xs):
@@ -94,7 +95,7 @@ def tuples(xs):
 @executors
 @pytest.mark.parametrize("fn", [linked, asked_first, in_order_of_tree, before, maybe_none, tuples])
 def test_keys_that_may_be_none(fn: Callable[[Any], Any], executor: str) -> None:
-    traced = rt.function(fn, executor=executor)
+    traced = on(executor, fn)
     for xs in [0, 1, 2], [2, 4, 3, 0, 2, 4], [1, 2, 1, 5, 2, 1]:
         assert plain(traced(rt.constant(xs))) == fn(xs)
 
@@ -118,12 +119,12 @@ def item_set(xs):
 
 @executors
 def test_none_is_no_key(executor: str) -> None:
-    read = rt.function(missing, executor=executor)
+    read = on(executor, missing)
     assert int(read(rt.constant([1, 3]))) == missing([1, 3])
     with pytest.raises(KeyError) as info:
         read(rt.constant([1, 2, 3]))
     assert info.value.args == (None,)
-    traced = rt.function(item_set, executor=executor)
+    traced = on(executor, item_set)
     assert plain(traced(rt.constant([1, 3]))) == item_set([1, 3])
     with pytest.raises(rt.errors.UnimplementedError, match="^None is a key here of a dict, or an item of a set, whose "
                        "others are numbers: use a number, such as -1$"):

@@ -8,6 +8,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import Job, check_shown, check_sizes, executors, identities, shown
+from tests.traced_once import on
 
 
 class ListNode:
@@ -730,7 +731,7 @@ def test_one_new_object_at_two_places_of_an_argument(executor: str) -> None:
         return digits(ends.head)
 
     ends, expected = Ends(), Ends()
-    assert rt.function(appended, executor=executor)(ends, rt.constant(4)).numpy() == appended(expected, 4) == 123
+    assert on(executor, appended)(ends, rt.constant(4)).numpy() == appended(expected, 4) == 123
     assert ends.head.next.next.next is ends.tail
 
 
@@ -774,6 +775,6 @@ def merged_until_return(a: Any, b: Any, limit: Any) -> Any:
 @pytest.mark.parametrize("fn", [merged_until_break, merged_until_return])
 def test_a_merge_of_two_arguments_that_a_loop_leaves(fn: Any, limit: int, executor: str) -> None:
     given, expected = (linked(1, 4), linked(2, 3)), (linked(1, 4), linked(2, 3))
-    merged, wanted = rt.function(fn, executor=executor)(*given, rt.constant(limit)), fn(*expected, limit)
+    merged, wanted = on(executor, fn)(*given, rt.constant(limit)), fn(*expected, limit)
     assert shown([merged, *given]) == shown([wanted, *expected])
     assert identities([merged, *given]) == identities([wanted, *expected])

@@ -226,7 +226,7 @@ def test_rows_are_printed_as_lists(capsys: pytest.CaptureFixture[str]) -> None:
     shown(2, 3)
     expected = capsys.readouterr().out
     for executor in ("numpy", "native"):
-        rt.function(shown, executor=executor)(rt.constant(2), rt.constant(3))
+        on(executor, shown)(rt.constant(2), rt.constant(3))
         assert capsys.readouterr().out == expected
 
 

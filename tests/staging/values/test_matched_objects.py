@@ -11,6 +11,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import check_sizes, executors
+from tests.traced_once import on
 
 
 @dataclass
@@ -445,5 +446,5 @@ def test_programs(fn: Any, executor: str) -> None:
 
 @executors
 def test_attributes_of_frozen_objects_are_not_set(executor: str) -> None:
-    traced = rt.function(frozen_is_not_set, executor=executor)
+    traced = on(executor, frozen_is_not_set)
     assert [int(traced(rt.constant(n))) for n in (0, 3)] == [1, 1]

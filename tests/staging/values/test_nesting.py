@@ -11,6 +11,7 @@ import runtime as rt
 from runtime.staging.values.describe import describe
 from runtime.staging.values.nesting import check_nesting
 from tests.plain_values import executors
+from tests.traced_once import on
 
 
 def merged(weights, leaf):
@@ -157,7 +158,7 @@ def put_lengths(node, depth, lengths):
 @executors
 def test_that_remedy(executor: str) -> None:
     weights = [5, 9, 12, 13, 16, 45]
-    found = rt.function(of_objects, executor=executor)(rt.constant(weights))
+    found = on(executor, of_objects)(rt.constant(weights))
     assert [int(x) for x in found] == of_objects(weights) == [4, 4, 3, 3, 3, 1]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import Job, check_shown, executors
+from tests.traced_once import on
 
 
 class Vertex:
@@ -363,6 +364,6 @@ def test_the_id_of_an_object_that_may_be_none(executor: str) -> None:
         return (id(x) == id(one), id(x) == id(None), id(x) == id(other), hash(x) == hash(one), hash(x) == hash(None),
                 id(x) in {id(one), id(other)})
 
-    traced = rt.function(ids, executor=executor)
+    traced = on(executor, ids)
     for k in (1, 0):
         assert [bool(found) for found in traced(rt.constant(k))] == [*ids(k)]

@@ -9,6 +9,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import Job, check_shown, executors
+from tests.traced_once import on
 
 
 class Base:
@@ -282,7 +283,7 @@ def test_arrays_of_objects_change_in_loops_over_parts_of_a_list(executor: str) -
         return [body.x for body in bodies]
 
     points = np.arange(6.0).reshape(3, 2)
-    found = rt.function(f, executor=executor)(points)
+    found = on(executor, f)(points)
     assert [x.tolist() for x in found] == [x.tolist() for x in f(points)]
 
 
@@ -298,7 +299,7 @@ def test_two_objects_with_one_array_in_parts_of_a_list(executor: str) -> None:
         return [body.x for body in bodies]
 
     points = np.arange(6.0).reshape(3, 2)
-    found = rt.function(f, executor=executor)(points)
+    found = on(executor, f)(points)
     assert [x.tolist() for x in found] == [x.tolist() for x in f(points)]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 
 class Vector:
@@ -249,7 +250,7 @@ def plain(x: Any) -> Any:
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_as_in_python(program: Any, executor: str) -> None:
-    staged = rt.function(program, executor=executor)
+    staged = on(executor, program)
     for value in (-1.0, 0.25, 2.0, 5.0):
         x = rt.constant(value)
         OUTER.x = 1.0
@@ -378,4 +379,4 @@ def pushed(xs):
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 @pytest.mark.parametrize("fn", [linked, appended, pushed])
 def test_linked_objects_grow(fn: Any, executor: str) -> None:
-    assert int(rt.function(fn, executor=executor)(rt.constant([1, 2, 3]))) == fn([1, 2, 3])
+    assert int(on(executor, fn)(rt.constant([1, 2, 3]))) == fn([1, 2, 3])

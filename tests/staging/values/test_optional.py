@@ -145,7 +145,7 @@ def test_right(fn: Any, kind: str, executor: str) -> None:
     if executor == "native":
         pytest.importorskip("llvmlite")
     f = given(fn, MAKES[kind])
-    g = rt.function(f, executor=executor)
+    g = on(executor, f)
     for value in (2.0, -2.0):
         x = rt.constant(value)
         assert [*map(float, g(x))] == [*map(float, f(x))], value
@@ -157,7 +157,7 @@ def test_right_of_a_tensor(fn: Any, executor: str) -> None:
     if executor == "native":
         pytest.importorskip("llvmlite")
     f = given(fn, lambda x: x * 1.5)
-    g = rt.function(f, executor=executor)
+    g = on(executor, f)
     for value in (2.0, 3.0, -2.0):
         x = rt.constant(value)
         assert list(map(float, g(x))) == list(map(float, f(x))), value
@@ -293,7 +293,7 @@ def test_what_may_be_unbound_is_read_where_it_becomes_a_part(hold: Any, executor
             held = hold(x)
         return held
 
-    g = rt.function(f, executor=executor)
+    g = on(executor, f)
     yes, no = rt.constant(True), rt.constant(False)
     assert g(no, no) is None and g(yes, no) is None
     assert numbers(g(yes, yes)) == numbers(hold(2.0))

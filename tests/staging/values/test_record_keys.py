@@ -12,6 +12,7 @@ import pytest
 import runtime as rt
 from runtime.errors import OperatorNotAllowedInGraphError, StagingError
 from tests.plain_values import executors
+from tests.traced_once import on
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ def values(x: Any) -> Any:
 @executors
 @pytest.mark.parametrize("fn", PROGRAMS)
 def test_programs(fn: Any, executor: str) -> None:
-    assert values(rt.function(fn, executor=executor)(rt.constant(4))) == values(fn(4))
+    assert values(on(executor, fn)(rt.constant(4))) == values(fn(4))
 
 
 @executors

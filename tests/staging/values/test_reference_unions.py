@@ -8,6 +8,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import check_shown, executors
+from tests.traced_once import on
 
 
 class Round:
@@ -570,7 +571,7 @@ def test_programs(fn: Any, executor: str) -> None:
 
 @executors
 def test_results_have_their_classes(executor: str) -> None:
-    made = rt.function(mk, executor=executor)(rt.constant(5))
+    made = on(executor, mk)(rt.constant(5))
     assert [type(x) for x in made] == [type(x) for x in mk(5)]
     assert [sorted(vars(x)) for x in made] == [sorted(vars(x)) for x in mk(5)]
 

@@ -348,5 +348,5 @@ def of_what_may_be_none(n: Any) -> Any:
 @pytest.mark.parametrize("fn", [of_a_choice, of_an_element_or_another, of_what_may_be_none])
 def test_text_of_chosen_objects(fn: Callable[..., Any], executor: str) -> None:
     for n in (1, 4, 6):
-        traced = rt.function(fn, executor=executor)(rt.constant(n))
+        traced = on(executor, fn)(rt.constant(n))
         assert rt.nest.map_structure(lambda x: x.numpy().decode() if isinstance(x, rt.Tensor) else x, traced) == fn(n)

@@ -567,7 +567,7 @@ def test_whether_two_names_are_one_is_not_known_in_a_loop() -> None:
     asked_after_a_choice, record_in_the_first_iteration, record_whose_fields_another_name_sets])
 def test_objects_by_reference(fn: Any, executor: str) -> None:
     for x in (0.0, 2.0):
-        assert plain(rt.function(fn, executor=executor)(rt.constant(x))) == plain(fn(x))
+        assert plain(on(executor, fn)(rt.constant(x))) == plain(fn(x))
 
 
 def test_whether_two_names_are_one_where_they_stay_what_they_are() -> None:

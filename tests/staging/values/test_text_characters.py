@@ -161,13 +161,13 @@ def test_loops_over_known_text_are_rolled(program: Callable[[Any, Any], Any]) ->
     graph = rt.function(program).get_concrete_function(*arguments).graph
     assert "reduce" in {node.op.name for node in graph.nodes}
     for executor in "native", "numpy":
-        assert rt.function(program, executor=executor)(*arguments) == program(1, 4)
+        assert on(executor, program)(*arguments) == program(1, 4)
 
 
 @pytest.mark.parametrize("program", [of_a_part, shifted, scanned])
 def test_loops_over_text_of_the_graph(program: Callable[[Any, Any], Any]) -> None:
     for executor in "native", "numpy":
-        assert plain(rt.function(program, executor=executor)(rt.constant(1), rt.constant(4))) == program(1, 4)
+        assert plain(on(executor, program)(rt.constant(1), rt.constant(4))) == program(1, 4)
 
 
 def test_a_loop_that_needs_the_character_itself_is_unrolled() -> None:

@@ -15,6 +15,7 @@ from ways import HAS_LLVM
 
 import runtime as rt
 from runtime.errors import StagingError
+from tests.traced_once import on
 
 EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
 PROGRAMS: list[Any] = []
@@ -299,7 +300,7 @@ def same(one: Any, other: Any) -> bool:
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize(("fn", "n"), PROGRAMS)
 def test_programs(fn: Any, n: int, executor: str) -> None:
-    found = rt.function(fn, executor=executor)(rt.constant(n, rt.int64))
+    found = on(executor, fn)(rt.constant(n, rt.int64))
     assert same(found, fn(n)), found
 
 
@@ -318,7 +319,7 @@ def test_numpy_takes_tuples_and_ranges_as_arrays(fn: Any, executor: str) -> None
         return fn(x, tuple([i for i in range(n)]), range(n))
 
     x = np.array([1.0, 2.0, 0.0])
-    found, expected = rt.function(f, executor=executor)(x, rt.constant(3, rt.int64)), f(x, 3)
+    found, expected = on(executor, f)(x, rt.constant(3, rt.int64)), f(x, 3)
     assert np.shape(found) == np.shape(expected) and np.array_equal(found, expected)
 
 
@@ -379,7 +380,7 @@ def test_errors_of_python(fn: Any, message: str, executor: str) -> None:
     with pytest.raises(Exception, match=message) as expected:
         f(4)
     with pytest.raises(type(expected.value), match=message):
-        rt.function(f, executor=executor)(rt.constant(4))
+        on(executor, f)(rt.constant(4))
 
 
 def test_items_cannot_be_set() -> None:
