@@ -66,15 +66,13 @@ def test_of_two_arrays(function: Callable[[Any, Any], Any]) -> None:
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("function", BINARY, ids=lambda f: f.__name__)
 def test_beside_a_number(function: Callable[[Any, Any], Any], number: Any) -> None:
-    check(lambda x: function(x, number), [(x,) for x in ARRAYS])
-    check(lambda x: function(number, x), [(x,) for x in ARRAYS])
+    check(function, [pair for x in ARRAYS for pair in ((x, number), (number, x))])
 
 
 @pytest.mark.parametrize("items", [[0.1, 0.7, 2.0, 3.0], (1, 2, 3, 0), [True, False, True, True], [[1, True, 2, 0]]])
 @pytest.mark.parametrize("function", BINARY, ids=lambda f: f.__name__)
 def test_beside_a_list(function: Callable[[Any, Any], Any], items: Any) -> None:
-    check(lambda x: function(x, items), [(x,) for x in ARRAYS[:2]])
-    check(lambda x: function(items, x), [(x,) for x in ARRAYS[:2]])
+    check(function, [pair for x in ARRAYS[:2] for pair in ((x, items), (items, x))])
 
 
 @pytest.mark.parametrize("function", [np.deg2rad, np.fabs, np.cbrt, np.floor, np.signbit])

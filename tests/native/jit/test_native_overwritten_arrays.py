@@ -182,7 +182,7 @@ def inputs(draw: random.Random) -> list[Any]:
 @pytest.mark.filterwarnings("ignore::runtime.function.until_error.ChangesWarning")
 def test_random_loops(tmp_path: Path) -> None:
     overwriting = raising = 0
-    for seed in range(40):
+    for seed in range(24):
         draw = random.Random(seed)
         lines = ["n, k, v, r, t = len(a), 1, b, x * 1.0, a[:2] * 1.0", *nested(draw, 0), *nested(draw, 0)]
         source = "\n    ".join(["def f(a, b, m, c, i, j, q, x):", *lines, "return r + t[0] + v[0]\n"])

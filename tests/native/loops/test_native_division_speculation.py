@@ -160,7 +160,7 @@ def random_value(rng: random.Random, values: list[Any], depth: int) -> Any:
     return x + y if kind == "+" else x - y if kind == "-" else x * y if kind == "*" else x / (y * y + values[0])
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_random(seed: int) -> None:
     rng = random.Random(seed)
     dtype = rng.choice([np.float32, np.float64])

@@ -41,8 +41,8 @@ def test_operators(name: str) -> None:
                 for found in (of(Counter(a), Counter(b)), of(subtracted(a, b), Counter(b)))]
 
     for executor, staged in on_both(operated).items():
-        for a, b in ITEMS:
-            for x, y in ((rt.constant(a), rt.constant(b)), (a, rt.constant(b)), (rt.constant(a), b)):
+        for k, (a, b) in enumerate(ITEMS):
+            for x, y in ((rt.constant(a), rt.constant(b)), (rt.constant(a), b) if k % 2 else (a, rt.constant(b))):
                 assert plain(staged(x, y)) == plain(operated(a, b)), (executor, a, b)
 
 

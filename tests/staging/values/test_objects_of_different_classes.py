@@ -420,6 +420,6 @@ def test_containers_with_other_names_are_no_copies(f: Any) -> None:
 
 def test_random_programs() -> None:
     found = {seed: chosen_classes.outcome(chosen_classes.Program(seed), f"<chosen_classes {seed}>", "numpy")
-             for seed in range(24)}
+             for seed in range(14)}
     assert {seed: text for seed, text in found.items() if text not in ("same", "refused")} == {}
-    assert sum(text == "same" for text in found.values()) >= 16
+    assert sum(text == "same" for text in found.values()) >= 9

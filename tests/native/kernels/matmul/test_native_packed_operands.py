@@ -158,9 +158,9 @@ def nested(h, u, n):
 @pytest.mark.parametrize("rows", [4, 7, 32, 130])
 @pytest.mark.parametrize("dtype", [rt.float32, rt.float64], ids=lambda dtype: dtype.name)
 def test_loops(fn: Callable[..., Any], rows: int, dtype: Any) -> None:
-    for size in (96, 101):
-        for n in (0, 1, 5):
-            check(fn, random(rows, size, dtype=dtype), random(size, size, dtype=dtype), rt.constant(n))
+    size = 96 if rows in (4, 130) else 101
+    for n in (0, 1, 5):
+        check(fn, random(rows, size, dtype=dtype), random(size, size, dtype=dtype), rt.constant(n))
 
 
 @pytest.mark.parametrize("rows", [1, 3, 32])
