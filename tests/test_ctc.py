@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 RNG = np.random.default_rng(3)
 LOGITS = RNG.normal(size=(5, 3, 3)).astype(np.float32)  # [time, n, classes]
@@ -35,7 +36,7 @@ def test_loss_is_that_of_all_paths(executor: str) -> None:
     expected = [by_paths(LOGITS[:steps, k], list(LABELS[k, :count]), 0)
                 for k, (count, steps) in enumerate(zip(COUNTS, STEPS, strict=True))]
     np.testing.assert_allclose(loss(LOGITS), expected, rtol=1e-5)
-    np.testing.assert_allclose(rt.function(loss, executor=executor)(LOGITS), expected, rtol=1e-5)
+    np.testing.assert_allclose(on(executor, loss)(LOGITS), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("executor", [None, "numpy", "native"])
@@ -43,7 +44,7 @@ def test_lengths_fit_the_data(executor: str | None) -> None:
     def loss(counts: Any, steps: Any) -> Any:
         return rt.nn.ctc_loss(LABELS, LOGITS, counts, steps)
 
-    fn = loss if executor is None else rt.function(loss, executor=executor)
+    fn = loss if executor is None else on(executor, loss)
     for counts, steps, text in (([2, 3, 1], STEPS, r"at most 2, as many as there are labels, not \[2 3 1\]"),
                                 (COUNTS, [5, 4, 6], r"at most 5, as many as there are steps of logits, not \[5 4 6\]")):
         with pytest.raises(rt.errors.InvalidArgumentError, match=text):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 X = np.array([-7, -5.9, -3.01, -0.1, 0, 0.012, 0.1, 3.3, 6, 7], np.float32)
 
@@ -31,7 +32,7 @@ def test_numbers_and_gradients(bits: int, narrow: bool, low: float, high: float,
             loss = rt.reduce_sum(y * rt.range(10.0))
         return y, *tape.gradient(loss, [x, low, high])
 
-    traced = run if executor == "eager" else rt.function(run, executor=executor)
+    traced = run if executor == "eager" else on(executor, run)
     y, dx, dlow, dhigh = traced(rt.constant(X), rt.constant(low), rt.constant(high))
     expected, first, last = reference(X.astype(float), low, high, bits, narrow)
     np.testing.assert_allclose(y, expected, atol=1e-5)

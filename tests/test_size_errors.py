@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from traced_once import on_both
+from traced_once import on, on_both
 from ways import HAS_LLVM
 
 import runtime as rt
@@ -147,7 +147,7 @@ def test_a_stride_beyond_the_only_window() -> None:
     def f(x: Any) -> Any:
         return rt.nn.conv1d(x, rt.ones([2, 1, 1]), 2**62 + 1, "SAME")
 
-    for run in (f, *[rt.function(f, executor=executor) for executor in EXECUTORS]):
+    for run in (f, *[on(executor, f) for executor in EXECUTORS]):
         assert np.array_equal(run(rt.ones([1, 4, 1])), [[[2.0]]])
 
 

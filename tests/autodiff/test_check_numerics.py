@@ -8,6 +8,7 @@ import pytest
 
 import runtime as rt
 from runtime.core.recording import recorders
+from tests.traced_once import on
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +29,7 @@ def root(x: Any) -> Any:
 
 @pytest.mark.parametrize("executor", ["eager", "numpy", "native"])
 def test_the_first_that_is_not_finite_is_named(executor: str) -> None:
-    call = infinite if executor == "eager" else rt.function(infinite, executor=executor)
+    call = infinite if executor == "eager" else on(executor, infinite)
     found = r"(?s)test_check_numerics.py.*result of log is not finite"
     with pytest.raises(rt.errors.InvalidArgumentError, match=found) as e:
         call(rt.constant(0.0))

@@ -9,6 +9,7 @@ import runtime as rt
 from runtime.autodiff.rules.cotangent_lists import add_lists, zero_list
 from runtime.core.types import TensorType
 from runtime.ops.lists import list_append, list_get, list_length, list_reserve, list_set
+from tests.traced_once import on
 
 
 def shapes_known(x: Any) -> tuple[Any, ...]:
@@ -30,5 +31,5 @@ def shapes_unknown(x: Any) -> tuple[Any, ...]:
     (shapes_known, (2, [1, 3], [3, 9], [0, 0])), (shapes_unknown, (2, [1, 3], [1], [0])),
 ])
 def test_zero_and_sum(program: Any, expected: tuple[Any, ...], executor: str | None) -> None:
-    call = program if executor is None else rt.function(program, executor=executor)
+    call = program if executor is None else on(executor, program)
     assert tuple(x.numpy().tolist() for x in call(rt.constant([1.0, 3.0]))) == expected

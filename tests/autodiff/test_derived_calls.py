@@ -11,6 +11,7 @@ import pytest
 from autodiff.derivatives import f64
 
 import runtime as rt
+from tests.traced_once import on
 
 
 def recurrent(w: Any, x: Any, n: Any) -> Any:
@@ -119,5 +120,5 @@ def test_variables_of_a_loop_have_their_own_gradients(executor: str) -> None:
             norms = rt.add_n([rt.reduce_sum(g * g) * (k + 1.0) for k, g in enumerate(found)])
         return [*found, *outer.gradient(norms, [first, second, scale, x])]
 
-    for found, expected in zip(derivatives(rt.function(state, executor=executor)), derivatives(state), strict=True):
+    for found, expected in zip(derivatives(on(executor, state)), derivatives(state), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from autodiff.derivatives import check, f64
-from traced_once import on_both
+from traced_once import on, on_both
 
 import runtime as rt
 
@@ -270,7 +270,7 @@ def test_rows_of_different_length(program: Any) -> None:
     slope = along(rt.grad(program))
     want = slope(x)
     for executor in ("numpy", "native"):
-        pushed = rt.jvp(rt.function(program, executor=executor), [x], [direction])[1]
+        pushed = rt.jvp(on(executor, program), [x], [direction])[1]
         np.testing.assert_allclose(pushed, want, rtol=1e-9)
     for gradient in rt.grad(program), rt.grad(slope):
         want = gradient(x)
@@ -352,7 +352,7 @@ def test_sums_of_a_loop_whose_cotangent_knows_less_of_its_shape(executor: str) -
     x = rt.constant([[1.0, 0.5], [0.25, -1.0]], rt.float64)
     for limit in (-1.0, 1.0):
         found = []
-        for way in f, rt.function(f, executor=executor):
+        for way in f, on(executor, f):
             with rt.GradientTape() as tape:
                 tape.watch([x, w, scale])
                 value = rt.reduce_sum(rt.sin(way(x, rt.constant(limit, rt.float64))))

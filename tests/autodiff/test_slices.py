@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 WAYS = {"eager": lambda fn: fn, "native": rt.function, "numpy": lambda fn: rt.function(fn, executor="numpy")}
 
@@ -112,7 +113,7 @@ SLICED = [gathered_in_a_range, gathered_twice_and_beside, gathered_in_nested_ran
 @pytest.mark.parametrize("executor", ["native", "numpy"])
 def test_rolled_loops_give_the_slices_of_the_unrolled_ones(table: Any, of: Any, executor: str) -> None:
     expected = gradient(lambda: of(table), table, lambda fn: fn)
-    found = gradient(lambda: of(table), table, lambda fn: rt.function(fn, executor=executor))
+    found = gradient(lambda: of(table), table, lambda fn: on(executor, fn))
     graph = rt.function(of).get_concrete_function(table).graph
     assert not {"reduce", "while_loop"}.isdisjoint(node.op.name for node in graph.nodes)
     assert isinstance(found, rt.IndexedSlices)

@@ -6,6 +6,7 @@ import pytest
 
 import runtime as rt
 from runtime.errors import UnimplementedError
+from tests.traced_once import on
 
 EXECUTORS = pytest.mark.parametrize("executor", ["numpy", "native"])
 
@@ -51,7 +52,7 @@ def unconnected(x):
     (of_argument, [12.0, 2.0]), (in_a_branch, [8.0, 4.0]), (after_a_loop, [65.0]), (second, [12.0]),
     (refined, [[4.0, 4.0]]), (unconnected, [2.0, 0.0, [0.0, 0.0]])])
 def test_gradients(f, expected, executor: str) -> None:
-    found = rt.function(f, executor=executor)(rt.constant(2.0))
+    found = on(executor, f)(rt.constant(2.0))
     assert [x.numpy().tolist() for x in rt.nest.flatten(found)] == expected
 
 

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 NAMES = ["bfloat16", "float8_e4m3fn", "float8_e5m2"]
@@ -29,7 +30,7 @@ def test_results_are_those_of_float32_rounded(name, executor):
         return total, tape.gradient(total, x), rt.sort(x), rt.concat([x, y], 0), x @ rt.transpose(y)
 
     x, y = (rt.constant(np.random.default_rng(seed).random((2, 3)), dtype) for seed in (1, 2))
-    for one, other in zip(run(x, y), rt.function(run, executor=executor)(x, y), strict=True):
+    for one, other in zip(run(x, y), on(executor, run)(x, y), strict=True):
         assert one.dtype is other.dtype is dtype
         assert (one.numpy().astype(float) == other.numpy().astype(float)).all()
     wide = [rt.cast(each, rt.float32) for each in (x, y)]

@@ -14,6 +14,7 @@ import pytest
 import autograph as ag
 import runtime as rt
 from runtime.errors import OperatorNotAllowedInGraphError, StagingError
+from tests.traced_once import on
 
 INTO = (
     "{file}:{line}: text with the value of a tensor in it is known only when the graph runs, and is needed here while "
@@ -129,7 +130,7 @@ def test_what_looks_into_it_is_an_error(fn: Callable[[Any], Any]) -> None:
 @executors
 @pytest.mark.parametrize("fn", [equal, equal_from_the_right, percent, joined, replaced, among, matched])
 def test_it_compares(fn: Callable[[Any], Any], executor: str) -> None:
-    staged = rt.function(fn, executor=executor)
+    staged = on(executor, fn)
     for i in 0, 1, 2:
         want = ag.convert(fn)(rt.constant(i))  # `str` of a tensor is not that of its number
         assert staged(rt.constant(i)).numpy() == want
@@ -138,7 +139,7 @@ def test_it_compares(fn: Callable[[Any], Any], executor: str) -> None:
 @executors
 @pytest.mark.parametrize("number", [7, 3456])
 def test_its_characters(number: int, executor: str) -> None:
-    staged = rt.function(one_character, executor=executor)
+    staged = on(executor, one_character)
     assert staged(rt.constant(number)) == str(number)[0]
     assert rt.function(lambda i: ord(f"{i}"[-1]), executor=executor)(rt.constant(number)) == ord(str(number)[-1])
 
@@ -177,7 +178,7 @@ def put_together(i, x):
 
 @executors
 def test_what_may_be_done_with_it(executor: str, capsys: pytest.CaptureFixture[str]) -> None:
-    staged = rt.function(put_together, executor=executor)
+    staged = on(executor, put_together)
     for i, x in (1, 2.5), (2, 0.125), (0, 1.0):
         want = put_together(i, x)
         said = capsys.readouterr().out
@@ -335,7 +336,7 @@ def methods_of_text(i):
 @executors
 @pytest.mark.parametrize("fn", [containers, methods_of_text])
 def test_text_of_a_tensor_in_all_places(fn: Callable[[Any], Any], executor: str) -> None:
-    staged = rt.function(fn, executor=executor)
+    staged = on(executor, fn)
     for i in 1, 12:
         assert staged(rt.constant(i)) == fn(rt.constant(i))
 
@@ -360,7 +361,7 @@ def test_a_class_pattern_does_not_miss_it(executor: str) -> None:
                 return 1
         return 2
 
-    assert rt.function(f, executor=executor)(rt.constant(1)) == 1
+    assert on(executor, f)(rt.constant(1)) == 1
 
 
 @pytest.mark.parametrize("call", [lambda x: np.ma.array(x), lambda x: np.matrix(x)])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 ITEMS = [4, 5, 6]
 
@@ -129,7 +130,7 @@ def shown(fn: Callable[[Any], Any], x: Any) -> list[Any]:
     popped, asserted, raised_again,
 ])
 def test_tracebacks_are_those_of_python(fn: Callable[[Any], Any], executor: str | None) -> None:
-    assert shown(rt.function(fn, executor=executor), rt.constant(5)) == shown(fn, 5)
+    assert shown(on(executor, fn), rt.constant(5)) == shown(fn, 5)
 
 
 def divided(x, n):
@@ -158,11 +159,11 @@ def frames(call: Callable[[], Any], kind: type[Exception]) -> list[tuple[str, st
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 def test_the_error_of_an_op_has_a_frame_of_the_function_that_computes_it(executor: str) -> None:
-    traced = rt.function(through_a_callee, executor=executor)
+    traced = on(executor, through_a_callee)
     for _ in range(2):  # the second call is found by native code
         assert frames(lambda: traced(rt.constant(4), rt.constant(1)), rt.errors.DivisionByZeroError) == [
             ("divided", "return x // n")]
-    indexed = rt.function(outside_the_range, executor=executor)
+    indexed = on(executor, outside_the_range)
     assert frames(lambda: indexed(rt.zeros(5), rt.constant(1)), IndexError) == [("outside_the_range", "total += x[i]")]
     concrete = traced.get_concrete_function(rt.TensorSpec([], rt.int32), rt.TensorSpec([], rt.int32))
     assert frames(lambda: concrete(rt.constant(4), rt.constant(1)), rt.errors.DivisionByZeroError) == [

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 Dataset = rt.data.Dataset
 HERE = re.escape(__file__)
@@ -420,7 +421,7 @@ def test_elements_that_may_not_be_there_in_graphs(executor: str) -> None:
         return found
 
     dataset = rt.data.Dataset.range(4).map(lambda x: (x, rt.fill([x], x)))
-    traced = rt.function(total, executor=executor)
+    traced = on(executor, total)
     assert total(iter(dataset)) == traced(iter(dataset)) == 12
     assert rt.function(lambda: total(iter(dataset)), executor=executor)() == 12
 
@@ -431,7 +432,7 @@ def test_elements_that_may_not_be_there_in_graphs(executor: str) -> None:
                 return -1
         return element.get_value()
 
-    assert [int(rt.function(first, executor=executor)(iter(rt.data.Dataset.range(n)))) for n in (2, 5)] == [-1, 2]
+    assert [int(on(executor, first)(iter(rt.data.Dataset.range(n)))) for n in (2, 5)] == [-1, 2]
     with pytest.raises(rt.errors.InvalidArgumentError, match="does not have a value"):
         rt.function(lambda x: x.get_next_as_optional().get_value(), executor=executor)(iter(rt.data.Dataset.range(0)))
 

@@ -10,6 +10,7 @@ import pytest
 
 import runtime as rt
 from runtime.errors import DTypeError, StagingError
+from tests.traced_once import on
 
 
 def least(xs):
@@ -104,7 +105,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_in_python(name: str, executor: str) -> None:
     function, x = PROGRAMS[name]
-    found = rt.function(function, executor=executor)(rt.constant(x))
+    found = on(executor, function)(rt.constant(x))
     assert float(found) == float(function(x)) and found.dtype is rt.float64
 
 

@@ -155,7 +155,7 @@ def test_shifts_of_constants(number: int, executor: str) -> None:
 
 def test_the_message(executor: str) -> None:
     with pytest.raises(OverflowError) as caught:
-        rt.function(multiply, executor=executor)(rt.constant(2))
+        on(executor, multiply)(rt.constant(2))
     line = multiply.__code__.co_firstlineno + 2
     assert str(caught.value).splitlines() == [
         f"{__file__}:{line}: the result of * does not fit int64: ints that Python made have 64 bits in a graph",
@@ -172,7 +172,7 @@ def test_tensors_begin_anew(executor: str) -> None:
         return x + (2**31 - 1), k, x << 31, -x
 
     x = rt.constant(2**31 - 1)
-    got = [v.numpy().item() for v in rt.function(f, executor=executor)(x, rt.constant(3))]
+    got = [v.numpy().item() for v in on(executor, f)(x, rt.constant(3))]
     assert got == [-2, 7, -2**31, 1 - 2**31]
 
 
@@ -251,7 +251,7 @@ def test_int_to_a_negative_power(executor: str) -> None:
 def test_an_int_beyond_int64(executor: str) -> None:
     for fn in (lambda n: int(n) + 2**63, lambda n: int(n) < 2**63):
         with pytest.raises((rt.errors.NumberOverflowError, rt.errors.DTypeError), match="int64"):
-            rt.function(fn, executor=executor)(rt.constant(-1))
+            on(executor, fn)(rt.constant(-1))
 
 
 # try
@@ -311,7 +311,7 @@ def shifts(n):
 @pytest.mark.parametrize("fn", [caught, named, cleaned, of_floats, shifts])
 def test_handlers(fn: Callable[..., Any], executor: str) -> None:
     """Python has larger ints, so that these raise where it goes on."""
-    f = rt.function(fn, executor=executor)
+    f = on(executor, fn)
     want = {caught: {3: (2, 2), 20: (121645100408832000, 19), 30: (-1, 20)}, named: {1: 1, 9: -1},
             cleaned: {10: (24, 11), 62: (904, 11), 63: (0, 110)}, of_floats: {2: 100, 400: 1, 25: 1},
             shifts: {3: -1, 6: 4}}[fn]
@@ -357,7 +357,7 @@ def a_state(x, n):
 
 @pytest.mark.parametrize("fn", [meets, meets_in_a_branch, one_of_both, a_state])
 def test_int32_in_loops_and_branches(fn: Callable[..., Any], executor: str) -> None:
-    f = rt.function(fn, executor=executor)
+    f = on(executor, fn)
     assert f(rt.constant(5), rt.constant(4)).numpy() == fn(5, 4)
     with pytest.raises(rt.errors.DTypeError, match="does not fit int32, which goes from -2147483648 to 2147483647"):
         f(rt.constant(5), rt.constant(25))
@@ -387,7 +387,7 @@ def counts(xs, n):
 
 
 def test_what_surely_fits_is_not_checked(executor: str) -> None:
-    f = rt.function(counts, executor=executor)
+    f = on(executor, counts)
     text = str(f.get_concrete_function(rt.TensorSpec([None], rt.int32), rt.TensorSpec([], rt.int32)).optimized)
     assert "_fits" not in text and "NumberOverflow" not in text
     xs = np.arange(7, dtype=np.int32)
@@ -558,7 +558,7 @@ def endless(n):
 def test_a_loop_that_only_an_overflow_ends(executor: str) -> None:
     for n in (1, 100):
         with pytest.raises(rt.errors.NumberOverflowError):
-            rt.function(endless, executor=executor)(rt.constant(n))
+            on(executor, endless)(rt.constant(n))
 
 
 def guarded_operands(n):
@@ -575,4 +575,4 @@ def guarded_operands(n):
 
 
 def test_an_operand_that_python_leaves_out_does_not_overflow(executor: str) -> None:
-    assert rt.function(guarded_operands, executor=executor)(rt.constant(5)).numpy() == guarded_operands(5) == 452
+    assert on(executor, guarded_operands)(rt.constant(5)).numpy() == guarded_operands(5) == 452

@@ -10,6 +10,7 @@ import pytest
 
 import runtime as rt
 from runtime.numbers.widen_python_numbers import with_python_numbers
+from tests.traced_once import on
 
 
 def test_values_of_tensors() -> None:
@@ -149,7 +150,7 @@ def nested(x):
 def test_as_in_python(fn: Any, executor: str) -> None:
     if executor == "native":
         pytest.importorskip("llvmlite")
-    f = rt.function(fn, executor=executor)
+    f = on(executor, fn)
     for value in (0.9, -1.3, 3.1):
         x = rt.constant(value, rt.float64)
         want, got = (part if isinstance(part, tuple) else (part,) for part in (plain(fn, value), f(x)))
@@ -225,7 +226,7 @@ def test_text(executor: str, capfd: pytest.CaptureFixture[str]) -> None:
 
     f(0.5)
     want = capfd.readouterr().out
-    rt.function(f, executor=executor)(rt.constant(0.5))
+    on(executor, f)(rt.constant(0.5))
     assert capfd.readouterr().out == want == "0.30000000000000004 0.300 0.30000000000000004\n"
 
 
@@ -339,7 +340,7 @@ def chosen(n):
 def test_ints_as_in_python(fn: Any, executor: str) -> None:
     if executor == "native":
         pytest.importorskip("llvmlite")
-    f = rt.function(fn, executor=executor)
+    f = on(executor, fn)
     for n in (1, 9, 20, 37):
         assert values_of(f(rt.constant(n))) == list(plain(fn, n)), n
     concrete = f.get_concrete_function(rt.constant(1))
@@ -365,7 +366,7 @@ def test_a_result_that_is_too_large(executor: str) -> None:
             t += i * i
         return t
 
-    f = rt.function(total, executor=executor)
+    f = on(executor, total)
     assert f(rt.constant(1800)).numpy() == total(1800)
     assert f(rt.constant(1800)).dtype is rt.int32
     with pytest.raises(rt.errors.DTypeError) as caught:
@@ -384,7 +385,7 @@ def test_a_result_that_is_too_large(executor: str) -> None:
             t += i * i
         return t
 
-    assert rt.function(long, executor=executor)(rt.constant(3000)).numpy() == total(3000)
+    assert on(executor, long)(rt.constant(3000)).numpy() == total(3000)
 
     def many(n):
         powers, p = [], 1
@@ -393,7 +394,7 @@ def test_a_result_that_is_too_large(executor: str) -> None:
             p *= 10
         return powers
 
-    f = rt.function(many, executor=executor)
+    f = on(executor, many)
     assert [x.numpy() for x in f(rt.constant(5))] == [1, 10, 100, 1000, 10000]
     with pytest.raises(rt.errors.DTypeError, match="an item does not fit int32"):
         f(rt.constant(11))
@@ -425,13 +426,13 @@ def test_where_a_tensor_is_wanted(executor: str) -> None:
         return rt.function(total)(n) // 1000
 
     for fn in assigned, met, whole:
-        f = rt.function(fn, executor=executor)
+        f = on(executor, fn)
         assert f(rt.constant(1000)).numpy() > 0
         with pytest.raises(rt.errors.DTypeError, match="^.*: (8995500500|4497750250) does not fit int32, ") as caught:
             f(rt.constant(3000))
         assert str(caught.value).startswith(f"{__file__}:{fn.__code__.co_firstlineno + 1}: ")
     assert v.numpy() == total(1000)
-    assert rt.function(called, executor=executor)(rt.constant(3000)).numpy() == total(3000) // 1000
+    assert on(executor, called)(rt.constant(3000)).numpy() == total(3000) // 1000
 
 
 def test_ints_beside_tensors() -> None:
@@ -512,7 +513,7 @@ def constant(n):
 def test_division_by_zero(fn: Any, executor: str) -> None:
     if executor == "native":
         pytest.importorskip("llvmlite")
-    f = rt.function(fn, executor=executor)
+    f = on(executor, fn)
     for n in (0, 2, 5, 9):
         try:
             want = plain(fn, n)
@@ -591,5 +592,5 @@ def test_a_number_of_a_loop_beside_a_tensor_where_all_have_one_dtype(executor: s
         return (rt.stack([n, v])[v - 3], rt.stack([v, n]), rt.concat([x, rt.stack([v])], 0),
                 rt.pad(x, [[1, 1]], constant_values=v), rt.searchsorted(rt.stack([1, n, 9]), rt.stack([v])), x)
 
-    staged = rt.function(fn, executor=executor)(rt.constant(3))
+    staged = on(executor, fn)(rt.constant(3))
     assert [y.numpy().tolist() for y in staged] == [4, [4, 3], [3, 4, 3, 4], [4, 3, 4, 3, 4], [2], [3, 4, 3]]

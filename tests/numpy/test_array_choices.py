@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 
 def nested_return(n, m):
@@ -102,7 +103,7 @@ def chosen_in_a_loop(n, m):
     nested_return, return_in_a_loop, returns_of_rank_2, returns_of_other_arrays, bound_by_else, changes,
     changes_by_all_kinds_of_indices, an_index_of_the_longest, chosen_in_a_loop], ids=lambda f: f.__name__)
 def test_arrays_of_other_sizes(f: Any, executor: str) -> None:
-    staged = rt.function(f, executor=executor)
+    staged = on(executor, f)
     for n in 0, 2, 7, 12:
         for m in 1, 3, 4:
             try:
@@ -129,7 +130,7 @@ def of_an_argument_and_a_new_one(x: Any, n: Any) -> Any:
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 def test_one_of_an_argument_and_a_new_array_is_changed(executor: str) -> None:
-    traced = rt.function(of_an_argument_and_a_new_one, executor=executor)
+    traced = on(executor, of_an_argument_and_a_new_one)
     for x in (0, 1):
         given, expected = np.ones(2), np.ones(2)
         *arrays, is_given = traced(rt.constant(x), given)

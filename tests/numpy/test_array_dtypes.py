@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 INTS, FLOATS, SMALL = np.array([3, 1, 2]), np.array([1.5, 2.5, 0.5]), np.array([1, 0, 1], np.int8)
 SINGLE, COMPLEX, BOOLS = np.float32([0.5, 1.5, 2.0]), np.array([1j, 2, 3 - 1j]), np.array([True, False, True])
@@ -330,7 +331,7 @@ def rows_of(s, nexts, n):
 @pytest.mark.parametrize("f", [path_of, queue_of, changed_list, heap_of, longer_on_a_path, rows_of])
 def test_elements_of_lists_join_as_variables_do(f: Callable[..., Any], executor: str) -> None:
     """An int32 tensor and elements of an int64 array in one list become int64."""
-    nexts, staged = np.array([1, 2, 3, 0]), rt.function(f, executor=executor)
+    nexts, staged = np.array([1, 2, 3, 0]), on(executor, f)
     for n in 0, 2, 3:
         found = staged(rt.constant(0), nexts, rt.constant(n))
         assert [*map(int, found)] == [*map(int, f(0, nexts, n))]

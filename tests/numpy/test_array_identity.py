@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 RETURN_ARGUMENT: dict[str, Callable[[Any], Any]] = {
     "asarray": lambda a: np.asarray(a), "of its dtype": lambda a: np.asarray(a, dtype=a.dtype),
@@ -34,7 +35,7 @@ def test_what_is_written_to(name: str, executor: str) -> None:
         return a, b
 
     expected, found = np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3)
-    pairs = [(expected, found), *zip(f(expected), rt.function(f, executor=executor)(found), strict=True)]
+    pairs = [(expected, found), *zip(f(expected), on(executor, f)(found), strict=True)]
     for one, other in pairs:
         np.testing.assert_array_equal(np.asarray(other), one)
     assert (expected[0, 0] == 9) == (name in RETURN_ARGUMENT)
@@ -167,7 +168,7 @@ def taken_from_a_list(x):
 @pytest.mark.parametrize("fn", [
     chosen_by_a_branch, chosen_by_a_loop, two_names_before_a_loop, taken_from_a_list])
 def test_arrays_of_python_code_have_several_names(fn: Any, executor: str) -> None:
-    staged = rt.function(fn, executor=executor)
+    staged = on(executor, fn)
     for x in ([1.0, 3.0], [-1.0, 0.5], [-2.0]):
         expected = rt.nest.map_structure(lambda y: y.tolist(), fn(np.array(x)))
         assert rt.nest.map_structure(lambda y: y.numpy().tolist(), staged(np.array(x))) == expected, x
@@ -218,7 +219,7 @@ def put_in_another_list(x):
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 def test_loops_that_change_arrays_of_one_list_and_put_arrays_in_another(executor: str) -> None:
     x = np.array([1.0, 3.0])
-    found = rt.function(put_in_another_list, executor=executor)(x)
+    found = on(executor, put_in_another_list)(x)
     assert rt.nest.map_structure(lambda y: y.numpy().tolist(), found) == rt.nest.map_structure(
         lambda y: y.tolist(), put_in_another_list(x))
 
@@ -247,7 +248,7 @@ def test_an_array_beside_a_tensor_gives_a_tensor_which_no_assignment_changes(nam
         return skip, h, history
 
     expected = skipped(np.ones((1, 2), np.float32))
-    found = rt.function(skipped, executor=executor)(np.ones((1, 2), np.float32))
+    found = on(executor, skipped)(np.ones((1, 2), np.float32))
     for one, other in zip([*expected[:2], *expected[2]], [*found[:2], *found[2]], strict=True):
         np.testing.assert_array_equal(np.asarray(other), np.asarray(one))
 

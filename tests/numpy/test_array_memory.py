@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 
 def test_results_keep_no_array() -> None:
@@ -131,7 +132,7 @@ def and_returns(x, y):
 @pytest.mark.parametrize("f", [exchanged, whole, one_reads_the_other, unchanged, and_returns])
 def test_changes(f: Any, make: Any, executor: str) -> None:
     """Of arrays of all kinds of memory, by a first call and by later ones."""
-    traced = rt.function(f, executor=executor)
+    traced = on(executor, f)
     for k in range(3):
         x, y = make(np.arange(5.0) + k), make(np.arange(5.0)[::-1] * 2.0)
         a, b = x.copy(), y.copy()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 
 def by_rows(a, b):
@@ -51,7 +52,7 @@ def written(a, b):
 @pytest.mark.parametrize("executor", ["native", "numpy"])
 @pytest.mark.parametrize("program", [by_rows, unpacked, compared, as_sizes, written])
 def test_as_in_numpy(program: Callable[..., Any], executor: str) -> None:
-    staged = rt.function(program, executor=executor)
+    staged = on(executor, program)
     for rows in (3, 4, 5, 6, 3, 7):
         given = np.arange(4.0 * rows).reshape(rows, 4), np.arange(4.0)
         passed = given[0].copy(), given[1].copy()
@@ -90,7 +91,7 @@ def test_a_size_of_the_graph_beside_a_shape(image: Any, executor: str) -> None:
         return (np.zeros((n,) + a.shape[1:]), np.ones((n, n) + a.shape[2:]), rt.zeros(a.shape[:1] + (n,)),
                 rt.zeros([n] + a.shape[1:]), rt.fill((n,) + a.shape, 2.0))
 
-    found = rt.function(made, executor=executor)(image, rt.constant(3))
+    found = on(executor, made)(image, rt.constant(3))
     assert [tuple(x.shape) for x in found] == [(3, 4), (3, 3), (5, 3), (3, 4), (3, 5, 4)]
 
 
@@ -119,7 +120,7 @@ AS_TUPLES: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("program", AS_TUPLES.values(), ids=AS_TUPLES)
 def test_as_a_tuple(program: Callable[[Any, Any], Any], executor: str) -> None:
     for n in (3, rt.constant(3)):
-        want, got = program(np.ones((2, 3)), 3), rt.function(program, executor=executor)(np.ones((2, 3)), n)
+        want, got = program(np.ones((2, 3)), 3), on(executor, program)(np.ones((2, 3)), n)
         for one, other in zip(rt.nest.flatten(want), rt.nest.flatten(got), strict=True):
             np.testing.assert_array_equal(one, other)
 

@@ -9,6 +9,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import shown
+from tests.traced_once import on
 
 EXECUTORS = ("numpy", "native")
 
@@ -104,7 +105,7 @@ def outcome(f: Callable[..., Any], tol: Any) -> Any:
 @pytest.mark.parametrize("f", [with_a_count, in_a_dict, in_a_list, or_raises, of_a_copy, both_arrays, changed_after,
                                or_none, of_a_helper])
 def test_loops_change_an_array_and_return_it_with_something_else(f: Any, executor: str) -> None:
-    traced = rt.function(f, executor=executor)
+    traced = on(executor, f)
     for tol in (10.0, 1e3, 1e9):
         assert outcome(traced, rt.constant(tol, rt.float64)) == outcome(f, tol)
 
@@ -169,6 +170,6 @@ def test_items_of_rows_are_set_under_a_condition_on_the_index(f: Any, executor: 
             found = "IndexError"
         return shown((found, g))
 
-    traced = rt.function(f, executor=executor)
+    traced = on(executor, f)
     for x in (0, 1, 2, 3, 5, -1, -9):
         assert called(traced, rt.constant(x)) == called(f, x)

@@ -50,7 +50,7 @@ def writes(a: Any, i: Any, j: Any) -> Any:
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 def test_writing(executor: str) -> None:
     want, got = A.copy(), A.copy()
-    result = rt.function(writes, executor=executor)(got, I, J)
+    result = on(executor, writes)(got, I, J)
     np.testing.assert_array_equal(result.numpy(), writes(want, I, J))
     np.testing.assert_array_equal(got, want)
 
@@ -135,5 +135,5 @@ def test_a_write_at_a_range(executor: str) -> None:
 
     want, got = A.copy(), A.copy()
     f(want, 2)
-    rt.function(f, executor=executor)(got, rt.constant(2))
+    on(executor, f)(got, rt.constant(2))
     np.testing.assert_array_equal(got, want)

@@ -104,7 +104,7 @@ def test_tensors_in_lists(program: Callable[[Any], Any], executor: str) -> None:
         return program(x[0])
 
     same(program(2), on(executor, program)(rt.constant(2, rt.int64)))
-    same(program(2), rt.function(of_element, executor=executor)(np.array([2])))
+    same(program(2), on(executor, of_element)(np.array([2])))
 
 
 @pytest.mark.parametrize("executor", ["native", "numpy"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import test_exact_results
 import test_function_cases
-from traced_once import on_both
+from traced_once import on, on_both
 
 import runtime as rt
 from runtime.errors import UnimplementedError
@@ -360,12 +360,12 @@ def how_many_are_singular(a: Any) -> Any:
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 def test_a_singular_matrix_is_an_error_of_numpy(executor: str) -> None:
-    solved = rt.function(solved_or_zeros, executor=executor)
+    solved = on(executor, solved_or_zeros)
     for a in (np.eye(2), np.ones((2, 2))):
         found, is_regular = solved(a, np.ones(2))
         want, was_regular = solved_or_zeros(a, np.ones(2))
         assert found.numpy().tolist() == want.tolist() and bool(is_regular) is was_regular
-    assert int(rt.function(how_many_are_singular, executor=executor)(np.eye(2))) == 1
+    assert int(on(executor, how_many_are_singular)(np.eye(2))) == 1
     with pytest.raises(np.linalg.LinAlgError, match="inv: Singular matrix"):
         rt.function(lambda a: np.linalg.inv(a), executor=executor)(np.ones((2, 2)))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from traced_once import on_both
+from traced_once import on, on_both
 
 import runtime as rt
 
@@ -112,7 +112,7 @@ def test_what_a_handler_catches(executor: str) -> None:
         except ValueError:
             return -1.0
 
-    staged = rt.function(top, executor=executor)
+    staged = on(executor, top)
     assert [float(staged(SOME, k)) for k in (1.0, 3.0, 5.0)] == [4.0, 4.0, -1.0]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import runtime as rt
 from runtime.errors import DTypeError, StagingError
+from tests.traced_once import on
 
 
 def particles() -> Any:
@@ -32,8 +33,8 @@ def test_fields(executor: str) -> None:
             m[k] += x[k]
 
     found, wanted = particles(), particles()
-    assert [float(x) for x in rt.function(weighted, executor=executor)(found, rt.constant(3))] == [8.0, 30.0]
-    rt.function(moved, executor=executor)(found["x"], found["m"], rt.constant(3))
+    assert [float(x) for x in on(executor, weighted)(found, rt.constant(3))] == [8.0, 30.0]
+    on(executor, moved)(found["x"], found["m"], rt.constant(3))
     moved(wanted["x"], wanted["m"], 3)
     assert (found == wanted).all()
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 BOXES = np.array([[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [1, 11.1, 0, 10.1],
                   [0, 100, 1, 101]], np.float32)
@@ -58,7 +59,7 @@ def test_boxes_are_drawn(channels: int, executor: str) -> None:
     boxes = np.concatenate([rng.uniform(-0.3, 0.6, (2, 13, 2)), rng.uniform(0.3, 1.4, (2, 13, 2))], -1).astype("f4")
     boxes[0, :2] = [[0.8, 0.8, 0.2, 0.2], [-0.5, -0.5, -0.2, -0.2]]  # upside down, and outside
     colors = rng.random((3, channels), np.float32)
-    draw = rt.function(rt.image.draw_bounding_boxes, executor=executor)
+    draw = on(executor, rt.image.draw_bounding_boxes)
     np.testing.assert_array_equal(draw(images, boxes, colors), drawn(images, boxes, colors))
     np.testing.assert_array_equal(rt.image.draw_bounding_boxes(images, boxes, colors), drawn(images, boxes, colors))
     np.testing.assert_array_equal(draw(images, boxes[:, :0], colors), images)
@@ -113,7 +114,7 @@ def test_suppression_in_several_images(executor: str) -> None:
     def padded(boxes: Any, scores: Any) -> Any:
         return rt.image.non_max_suppression_padded(boxes, scores, 3, 0.5, 0.2, pad_to_max_output_size=True)
 
-    found, count = rt.function(padded, executor=executor)(boxes, scores)
+    found, count = on(executor, padded)(boxes, scores)
     assert found.numpy().tolist() == [[1, 2, 3], [0, 0, 0]] and count.numpy().tolist() == [3, 1]
     alone, number = padded(boxes[1], scores[1])
     assert alone.numpy().tolist() == [0, 0, 0] and int(number) == 1

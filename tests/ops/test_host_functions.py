@@ -10,6 +10,7 @@ import pytest
 import runtime as rt
 from runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.ops.host_functions import ranks
+from tests.traced_once import on
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +54,7 @@ def test_numpy_results_of_py_function_take_the_dtype_that_is_wanted(executor: st
             s += rt.py_function(lambda i: i.numpy() ** 2 * np.float64(0.5), [i], rt.float32)
         return s, rt.py_function(lambda: [np.arange(2), True], [], [rt.TensorSpec([2], rt.float64), rt.bool])
 
-    found, (array, flag) = rt.function(total, executor=executor)(rt.constant(4))
+    found, (array, flag) = on(executor, total)(rt.constant(4))
     assert found == 7.0 and array.dtype == rt.float64 and array.numpy().tolist() == [0, 1] and flag.dtype == rt.bool
     with pytest.raises(DTypeError, match=r"returned float64\[\], but Tout says int32"):
         rt.py_function(lambda: np.float64(1.5), [], rt.int32)
@@ -178,7 +179,7 @@ def nested(x):
     pytest.param(on_one_line, marks=pytest.mark.skipif(sys.version_info < (3, 11), reason="calls have no columns"))])
 def test_ranks_are_found(f, executor: str) -> None:
     x = rt.constant([1.0, 3.0, 5.0])
-    g = rt.function(f, executor=executor)
+    g = on(executor, f)
     for x in rt.constant([1.0, 3.0, 5.0]), rt.constant([2.0, 3.0, 5.0]), rt.constant([1.0, 3.0, 5.0, 7.0]):
         for found, want in zip(rt.nest.flatten(g(x)), rt.nest.flatten(f(x)), strict=True):
             assert found.shape == want.shape and found.dtype is want.dtype

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.random((2, 7, 9, 3), np.float32)
@@ -79,7 +80,7 @@ def test_structural_similarity(executor: str) -> None:
     def compared(x: Any, y: Any) -> Any:
         return rt.image.ssim(x, y, 1.0, 5), rt.image.ssim(x, y, 1.0, 5, return_index_map=True)
 
-    whole, by_window = rt.function(compared, executor=executor)(IMAGES, other)
+    whole, by_window = on(executor, compared)(IMAGES, other)
     np.testing.assert_allclose(whole, windows.mean((1, 2, 3)), rtol=1e-4)
     np.testing.assert_allclose(by_window, windows.mean(1), rtol=1e-3, atol=1e-4)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 special = rt.math.special
 POINTS = np.array([0.001, 0.3, 1.7, 5.5, 12, 45])
@@ -52,7 +53,7 @@ VALUES = {  # TensorFlow 2.21, float64
 @pytest.mark.parametrize("name", VALUES)
 def test_values_are_tensorflows(name: str, executor: str) -> None:
     function = getattr(special, name)
-    traced = function if executor == "eager" else rt.function(function, executor=executor)
+    traced = function if executor == "eager" else on(executor, function)
     np.testing.assert_allclose(traced(rt.constant(POINTS)), VALUES[name], rtol=1e-12)
     single = traced(rt.constant(POINTS.astype(np.float32)))
     assert single.dtype == rt.float32
@@ -104,7 +105,7 @@ def test_derivatives(name: str, executor: str) -> None:
         return tape.gradient(y, x)
 
     x, step = np.array([0.2, 0.9, 1.0, 2.3, 7.5]), 1e-5
-    found = (slope if executor == "eager" else rt.function(slope, executor=executor))(rt.constant(x))
+    found = (slope if executor == "eager" else on(executor, slope))(rt.constant(x))
     expected = (getattr(special, name)(x + step) - getattr(special, name)(x - step)) / (2 * step)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
     zero = slope(rt.constant([0.0], rt.float64))

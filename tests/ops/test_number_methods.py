@@ -11,6 +11,7 @@ from ways import HAS_LLVM
 
 import runtime as rt
 from tests.plain_values import plain
+from tests.traced_once import on
 
 EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
 
@@ -41,7 +42,7 @@ def floats(n):
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("fn", [bits, of_large_ints, floats])
 def test_methods_of_numbers(fn: Callable[[Any], Any], executor: str) -> None:
-    staged = rt.function(fn, executor=executor)
+    staged = on(executor, fn)
     for n in (9, 20):
         assert plain(staged(rt.constant(n))) == fn(n)
 
@@ -52,7 +53,7 @@ def test_floats_without_a_value(executor: str) -> None:
         return [float(x).is_integer() for x in xs]
 
     x = np.array([1.0, 2.5, np.inf, np.nan, -0.0])
-    assert plain(rt.function(f, executor=executor)(x)) == f(x)
+    assert plain(on(executor, f)(x)) == f(x)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="new in Python 3.12")

@@ -10,6 +10,7 @@ import pytest
 
 import runtime as rt
 from runtime.ops import philox
+from tests.traced_once import on
 
 SEED = [3, -4]
 FLOATS = {
@@ -30,7 +31,7 @@ def digest(x: Any) -> str:
 
 
 def ways(fn: Callable[[], Any]) -> list[Any]:
-    return [fn(), *[rt.function(fn, executor=executor)() for executor in ("numpy", "native")]]
+    return [fn(), *[on(executor, fn)() for executor in ("numpy", "native")]]
 
 
 @pytest.mark.parametrize(("distribution", "dtype"), FLOATS)

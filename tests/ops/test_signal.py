@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from traced_once import on_both
+from traced_once import on, on_both
 
 import runtime as rt
 
@@ -164,7 +164,7 @@ def test_modified_cosine_transforms(window, norm, executor):
         found = rt.signal.mdct(x, size, window, norm=norm)
         return found, rt.signal.inverse_mdct(found, window, norm)
 
-    found, back = (run if executor == "eager" else rt.function(run, executor=executor))(rt.constant(x))
+    found, back = (run if executor == "eager" else on(executor, run))(rt.constant(x))
     n, k = np.arange(size), np.arange(size // 2)
     own = np.full(size, 0.5 ** 0.5) if window is None else window(size, dtype=rt.float64).numpy()
     frames = np.stack([x[:, i:i + size] for i in range(0, 72 - size + 1, size // 2)], 1) * own

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 
 def _shape(make: Any, *sizes: int | None) -> list[int | None]:
@@ -52,7 +53,7 @@ def test_sizes_computed_of_known_sizes_are_known(make: Any, want: list[int]) -> 
     assert _shape(make, 3, 4) == want
     x = rt.ones([3, 4])
     for executor in ("numpy", "native"):
-        assert (rt.function(make, executor=executor)(x).numpy() == make(x).numpy()).all()
+        assert (on(executor, make)(x).numpy() == make(x).numpy()).all()
 
 
 def test_sizes_beyond_their_dtype_are_left_to_the_run() -> None:

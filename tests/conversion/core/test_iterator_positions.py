@@ -21,6 +21,7 @@ import runtime as rt
 from autograph.core import iterator_positions
 from autograph.core.iterator_positions import Place, hides_place
 from runtime.errors import StagingError
+from tests.traced_once import on
 
 X = rt.constant(2.0)
 ITEMS = [1.0, 2.0, 3.0]
@@ -828,4 +829,4 @@ def test_left_and_not_used(fn: Any, kind: str, executor: str) -> None:
         return fn(x, LEFT[kind]())
 
     for value in (0.5, 2.0, 9.0):
-        assert float(rt.function(f, executor=executor)(rt.constant(value))) == float(f(rt.constant(value)))
+        assert float(on(executor, f)(rt.constant(value))) == float(f(rt.constant(value)))

@@ -9,6 +9,7 @@ import pytest
 
 import autograph as ag
 import runtime as rt
+from tests.traced_once import on
 
 calls: list[int] = []
 
@@ -74,7 +75,7 @@ CASES = [
 def test_staged_assertions_are_explained(fn: Callable[..., Any], said: str, executor: str) -> None:
     calls.clear()
     with pytest.raises(AssertionError) as failed:
-        rt.function(fn, executor=executor)(rt.constant(3), rt.constant(2))
+        on(executor, fn)(rt.constant(3), rt.constant(2))
     assert str(failed.value) == said
     assert len(calls) <= 2  # a call that raises may be traced again
 

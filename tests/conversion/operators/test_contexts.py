@@ -8,6 +8,7 @@ import pytest
 
 import runtime as rt
 from tests.plain_values import shown
+from tests.traced_once import on
 
 
 @contextlib.contextmanager
@@ -375,6 +376,6 @@ def outcome(f: Any, n: Any) -> Any:
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_generators_as_context_managers(f: Any, executor: str) -> None:
-    staged = rt.function(f, executor=executor)
+    staged = on(executor, f)
     for n in 0, 2, 5:
         assert outcome(staged, rt.constant(n)) == outcome(f, n)

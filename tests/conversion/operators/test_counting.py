@@ -11,6 +11,7 @@ from ways import HAS_LLVM
 import runtime as rt
 from runtime.errors import StagingError
 from tests.plain_values import plain
+from tests.traced_once import on
 
 EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
 
@@ -54,7 +55,7 @@ def nested(start, limit):
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("fn", [left, returned, collected, nested])
 def test_a_loop_over_a_count_is_one_loop_of_the_graph(fn: Callable[..., Any], executor: str) -> None:
-    staged = rt.function(fn, executor=executor)
+    staged = on(executor, fn)
     for start, limit in ((2, 5000), (0, -1), (1, 30)):
         expected = fn(start, limit)
         assert plain(staged(rt.constant(start), rt.constant(limit))) == expected

@@ -480,7 +480,7 @@ def test_what_else_had_the_tensor_cannot_be_used() -> None:
     assert values(ag.convert(f)(rt.constant(X))) == [[9.0, 4.0, 2.0], X]  # eager tensors are not followed
     for executor in ("numpy", "native"):
         with pytest.raises(rt.errors.StagingError, match="a tensor is changed here that the function returns under"):
-            rt.function(f, executor=executor)(rt.constant(X))
+            on(executor, f)(rt.constant(X))
 
 
 def test_a_list_in_one_call_and_a_tensor_in_another() -> None:

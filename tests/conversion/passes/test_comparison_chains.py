@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 
 class Mark(Enum):
@@ -61,7 +62,7 @@ def operands_are_evaluated_once(n):
 @pytest.mark.parametrize("f", [three_in_a_row, none_in_the_middle, same_and_not_none, text_in_text, members,
                                operands_are_evaluated_once], ids=lambda f: f.__name__)
 def test_chains(f: Any, executor: str) -> None:
-    staged = rt.function(f, executor=executor)
+    staged = on(executor, f)
     for n in 0, 1, 2, 5, 9:
         found, expected = staged(rt.constant(n)), f(n)
         pairs = zip(found, expected, strict=True) if isinstance(expected, tuple) else [(found, expected)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import runtime as rt
+from tests.traced_once import on
 
 
 class Item:
@@ -122,7 +122,7 @@ def shown(value: Any) -> Any:
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_changes_of_objects_of_the_caller(program: Callable[..., None], executor: str) -> None:
-    staged = rt.function(program, executor=executor)
+    staged = on(executor, program)
     for n in (0, 1, 2, 3):
         expected, got = Holder(), Holder()
         program(expected, n)

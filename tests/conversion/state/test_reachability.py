@@ -16,6 +16,7 @@ import reached
 
 import autograph as ag
 import runtime as rt
+from tests.traced_once import on
 
 
 class Counter:
@@ -468,7 +469,7 @@ def test_the_test_of_a_loop_changes_state(case, executor):
         reset()
         expected = case(x)
         reset()
-        assert int(rt.function(case, executor=executor)(rt.constant(x))) == expected
+        assert int(on(executor, case)(rt.constant(x))) == expected
     reset()
 
 
@@ -551,7 +552,7 @@ def flag_of_the_users(x):
 ], ids=lambda case: case.__name__)
 def test_objects_of_the_standard_library(case, executor):
     """What its functions, descriptors and values keep for speed is no state; what the user keeps in its objects is."""
-    traced = rt.function(case, executor=executor)
+    traced = on(executor, case)
     for x in (4, 0):
         got = traced(rt.constant(x))
         assert (tuple(map(int, got)) if isinstance(got, tuple) else int(got)) == case(rt.constant(x))
