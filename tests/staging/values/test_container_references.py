@@ -250,7 +250,7 @@ def played(board: Any, n: Any, x: Any) -> Any:
     return sum(sum(row) for row in board.cells)
 
 
-@pytest.mark.parametrize("size", [3, 6])
+@pytest.mark.parametrize("size", [4])
 def test_a_board_that_may_be_replaced(size: int) -> None:
     """Without a step the caller's list of rows is changed, else it is another one."""
     traced = rt.function(played)
