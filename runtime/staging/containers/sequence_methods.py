@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from autograph.backend import (
     LISTS,
+    duplicate,
     fields_in,
     has_staged_items,
     is_list,
@@ -45,7 +46,7 @@ from runtime.staging.containers.row_table import ChosenRow, are_rows, remake_bef
 from runtime.staging.containers.select_containers import of_items
 from runtime.staging.containers.sorting import sort_in_place, vector
 from runtime.staging.containers.stepped_slices import delete_items, set_items
-from runtime.staging.values.alias_tracking import is_carried
+from runtime.staging.values.alias_tracking import is_carried, is_split, may_alias, originals_of
 from runtime.staging.values.constant_layout import constants_of
 from runtime.staging.values.container_arenas import refer_elements
 from runtime.staging.values.deque import as_deque, extend_left
@@ -69,7 +70,7 @@ from runtime.staging.values.list_elements import become_rows, following, record_
 from runtime.staging.values.optional import Maybe, keys, there
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.references import Reference
-from runtime.staging.values.select import SELECTION, Select, choose, is_number, replaced
+from runtime.staging.values.select import SELECTION, Select, choose, is_number, replaced, use
 from runtime.staging.values.select_pairs import either
 from runtime.staging.values.shared_elements import note_shared
 from runtime.staging.values.strings import item_of_text, repeated_text
@@ -255,8 +256,7 @@ def put_item_at(sequence: Any, place: Any, value: Any, around: Any) -> None:
         return
     if _counts(place) and sequence and not (numbers and is_carried(sequence)):
         at = normalised_index(place, len(sequence), _assignment_error(sequence))
-        made = replaced(sequence, at, value) if numbers else [
-            either(equal(at, i), _as_select(value), _as_select(old)) for i, old in enumerate(sequence)]
+        made = replaced(sequence, at, value) if numbers else _either_at(sequence, at, value)
         if made is not None and all(new is not None for new in made):
             refill(sequence, made)
             return
@@ -267,6 +267,31 @@ def put_item_at(sequence: Any, place: Any, value: Any, around: Any) -> None:
         raise staging_error("an object is made an item of a list here, and only the graph knows which item",
                             "Begin with a list of such objects, or keep their parts in lists.")
     sequence[place] = value
+
+
+def _either_at(sequence: Sequence[Any], at: Any, value: Any) -> list[Any]:
+    """The items, with `value` at index `at`: selects, or copies of their alternatives; None for other values."""
+    made = [either(equal(at, i), _as_select(value), _as_select(old)) for i, old in enumerate(sequence)]
+    if _are_rows_of_one_name(value, sequence):
+        return [use(new, duplicate) if isinstance(new, Select) else new for new in made]
+    return made
+
+
+def _are_rows_of_one_name(value: Any, rows: Sequence[Any]) -> bool:
+    """Whether a new item and those that it may replace are lists of numbers or text that nothing else refers to, so
+    that copies of their items do. (As one of several lists, each row would be one of twice as many after each change.)
+    """
+    several = (value, *rows)
+    if not all(type(one) is list and (
+            type(view_of(one)) is StagedList if has_staged_items(one) else all(map(_is_immutable, one)))
+            for one in several):
+        return False
+    if any(is_split(one) or may_alias(one) or record_of(one) is not None for one in several):
+        return False
+    originals = [{id(one): one for one in originals_of(each)} for each in several]
+    counts = references(one for each in originals for one in each.values())
+    of_value, *of_rows = [sum(counts[key] for key in each) for each in originals]
+    return not of_value and all(count == 1 for count in of_rows)
 
 
 _LONG: Final = 512

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from runtime.core.graph import Graph
 from runtime.staging.control import cond
 from tests.gradients import EXECUTORS
 from tests.plain_values import executors, plain
@@ -431,3 +432,105 @@ def test_a_tuple_of_the_items_of_one_of_several_dicts(executor: str) -> None:
 
     found = plain(on(executor, items)(rt.constant(1)))
     assert found == items(1) and type(found) is tuple
+
+
+def eliminated(xs, k):
+    table = [[1.0, 2.0, 3.0], [2.0, 5.0, 1.0], [4.0, 0.5, 6.0], [float(x) for x in xs]]
+    for step in range(3):
+        column, best = k, 100.0
+        for j in range(3):
+            if table[3][j] < best:
+                column, best = j, table[3][j]
+        if best > 50.0:
+            break
+        row, ratio = 0, 1e9
+        for i in range(3):
+            if table[i][column] < ratio:
+                row, ratio = i, table[i][0]
+        pivot = table[row][column] + 2.0
+        table[row] = [x / pivot for x in table[row]]
+        for i in range(4):
+            if i != row:
+                factor = table[i][column]
+                table[i] = [x - factor * y for x, y in zip(table[i], table[row])]
+    return table
+
+
+@executors
+def test_rows_put_at_indices_of_tensors_do_not_become_more_and_more_alternatives(
+        executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs: list[str] = []
+    begin = Graph.__init__
+
+    def counted(self: Graph, name: str, *args: Any, **keywords: Any) -> None:
+        graphs.append(name)
+        begin(self, name, *args, **keywords)
+
+    monkeypatch.setattr(Graph, "__init__", counted)
+    staged = rt.function(eliminated, executor=executor)
+    for k in range(3):
+        np.testing.assert_allclose(plain(staged(rt.constant([1.0, 4.0, 9.0]), rt.constant(k))),
+                                   eliminated([1.0, 4.0, 9.0], k), rtol=1e-5)
+    assert len(graphs) < 1000, len(graphs)  # they were 5,453, and grew with the square of the number of steps
+
+
+def three_rows(xs):
+    return [[x + 1.0 for x in xs], [2.0 * x for x in xs], [-x for x in xs]]
+
+
+def a_new_row_has_a_name(xs, k):
+    table, new = three_rows(xs), [x * 4.0 for x in xs]
+    table[k] = new
+    new[0] = 9.0
+    return table
+
+
+def an_old_row_has_a_name(xs, k):
+    table = three_rows(xs)
+    row = table[0]
+    table[k] = [x * 4.0 for x in xs]
+    table[0][0] = 5.0
+    return table, sum(row)
+
+
+def rows_are_in_another_list(xs, k):
+    table = three_rows(xs)
+    again = list(table)
+    table[k] = [x * 4.0 for x in xs]
+    table[0][0] = 5.0
+    again[1][1] = 7.0
+    return [sum(row) for row in table], [sum(row) for row in again]
+
+
+def a_row_is_put_twice(xs, k):
+    table = three_rows(xs)
+    table[k] = table[0]
+    table[0][0] = 5.0
+    return [sum(row) for row in table], [table[0] is row for row in table]
+
+
+def a_replaced_row_has_a_name(xs, k):
+    table = three_rows(xs)
+    table[k] = [x * 4.0 for x in xs]
+    row = table[1]
+    table[k] = [x * 5.0 for x in xs]
+    row[0] = 100.0
+    return [sum(row) for row in table], sum(row)
+
+
+def a_closure_has_the_row(xs, k):
+    rows, table = {"last": [0.0, 0.0, 0.0]}, three_rows(xs)
+    rows["last"] = table[2]
+    table[k] = [x * 4.0 for x in xs]
+    rows["last"][0] = 8.0
+    return [sum(row) for row in table]
+
+
+@executors
+@pytest.mark.parametrize("fn", [
+    a_new_row_has_a_name, an_old_row_has_a_name, rows_are_in_another_list, a_row_is_put_twice,
+    a_replaced_row_has_a_name, a_closure_has_the_row])
+def test_rows_put_at_an_index_of_a_tensor_keep_their_names(fn: Callable[..., Any], executor: str) -> None:
+    staged = rt.function(fn, executor=executor)
+    for k in range(3):
+        assert plain(staged(rt.constant([1.0, 2.0, 3.0]), rt.constant(k))) == plain(fn([1.0, 2.0, 3.0], k))
