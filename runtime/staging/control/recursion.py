@@ -47,7 +47,7 @@ from runtime.staging.control.routine_graphs import (
     too_many,
 )
 from runtime.staging.control.unrolled_recursion import Unrolled, Widen
-from runtime.staging.control.widened_recursion import WidenedRoutine
+from runtime.staging.control.widened_recursion import Assumed, WidenedRoutine, holds, unsettled
 from runtime.staging.values.body_tracing import Step, Unreachable, checkpoint, depth, rollback, trace_body
 
 __all__ = ["EndlessError", "endless", "is_widening", "recursive"]
@@ -128,9 +128,9 @@ class _Active(threading.local):
     """Functions with calls in progress for which that has failed."""
     calls: tuple[_Activation, ...] = ()
     finished: tuple[_Activation, ...] = ()  # calls of this trace that became routines
-    settled: tuple[tuple[Any, WidenedRoutine, Hashable], ...] = ()
-    """Functions of this trace with such graphs, and the key of the arguments that cannot be inlined; None if Python
-    decides."""
+    settled: tuple[tuple[Any, WidenedRoutine, Hashable, Assumed], ...] = ()
+    """Functions of this trace with such graphs, the key of the arguments that cannot be inlined, or None if Python
+    decides, and what the graph assumes."""
     unrolled: Mapping[Any, Unrolled] = MappingProxyType({})
     """The outermost calls in progress that are not in bodies of control flow, by the function."""
     stay_unrolled: frozenset[Any] = frozenset()
@@ -146,7 +146,7 @@ _active: Final = of_trace(_Active())
 
 def is_widening() -> bool:
     """Whether a recursion is being traced as one graph whose types are not settled: its callees must not be cached."""
-    return any(not routine.is_settled for routine in _active.widened.values())
+    return bool(unsettled(_active.widened.values()))
 
 
 def _has_conditions(graph: Graph) -> bool:
@@ -329,8 +329,9 @@ def _inlined_or_one_graph(
     heap, key = Heap(reached_by_call(fn, args, kwargs)), Arguments(args, kwargs).key
 
     def settled(as_is: bool) -> WidenedRoutine | None:
-        return next((each for other, each, widened in _active.settled if other is fn and each.may_be_called(
-            here, heap, args, kwargs, as_is, returns_tensors=widened == key)), None)
+        return next((each for other, each, widened, assumed in _active.settled if other is fn and holds(
+            assumed, _active.widened.values()) and each.may_be_called(
+                here, heap, args, kwargs, as_is, returns_tensors=widened == key)), None)
 
     known = settled(True)
     if known is not None:
@@ -394,9 +395,9 @@ def _as_one_graph(
             routine.settle()
             if calls is not None:
                 calls.check(routine)
-            if not is_widening() and not any(call.routine is not None for call in _active.calls):
+            if not any(call.routine is not None for call in _active.calls):
                 key = Arguments(args, kwargs).key if calls is None else None
-                _active.settled = (*_active.settled, (fn, routine, key))
+                _active.settled = (*_active.settled, (fn, routine, key, unsettled(widened.values())))
         return routine.call(args, kwargs)
     finally:
         _active.widened = widened

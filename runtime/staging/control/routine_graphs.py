@@ -1,6 +1,7 @@
 """Graphs of routines: their captures, and the error for those that never return."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -58,10 +59,12 @@ def refuse_caught(name: str, graph: Graph, kinds: Errors) -> None:
 
 def add_captures(captured: list[Any], graph: Graph, others: Collection[Value] = ()) -> bool:
     """Add the tensors and lists that a routine's graph captures, except `others`, to `captured`, which its calls pass.
-    Returns whether there were new ones."""
-    known = {*map(_value, captured), *others}
-    more = [wrap(outer) for outer, _ in graph.captures
-            if isinstance(outer, Value) and outer not in known and _constant(outer) is None]
+    Returns whether there were new ones. They are those of the outermost graph that has them, from where other calls
+    can pass them, too."""
+    passed = {*map(_outermost, others)}
+    wanted = Counter(origin for outer, _ in graph.captures if isinstance(outer, Value) and _constant(outer) is None
+                     and (origin := _outermost(outer)) not in passed)
+    more = [wrap(origin) for origin in (wanted - Counter(map(_value, captured))).elements()]
     captured += more
     return bool(more)
 
@@ -76,10 +79,17 @@ def are_available(captured: Sequence[Any], here: Graph) -> bool:
 def close(routine: Routine, graph: Graph, captured: Sequence[Any], results: Sequence[Any]) -> None:
     """Make `graph` that of the routine, with captures turned into inputs, and these results as outputs."""
     constants = [(_constant(outer), inner) for outer, inner in graph.captures]
-    inner = {outer: value for outer, value in graph.captures if isinstance(outer, Value)}
+    inner: dict[Value, list[Value]] = {}
+    for outer, value in graph.captures:
+        if isinstance(outer, Value):
+            inner.setdefault(_outermost(outer), []).append(value)
     with watching(None), tracing(graph):
         set_outputs(graph, [_fit(x, type) for x, type in zip(results, routine.types, strict=True)])
-    graph.inputs += [inner[_value(x)] for x in captured]
+    for x in captured:
+        if found := inner.get(_value(x)):
+            graph.inputs.append(found.pop(0))
+        else:  # only earlier traces captured it
+            graph.add_input(x.value.type)
     graph.captures = [(tensor, value) for tensor, value in constants if tensor is not None]
     graph._captured, graph.parent = {}, None
     prune_graph(graph)
@@ -98,8 +108,20 @@ def _value(x: Any) -> Value:
     return found
 
 
+def _outermost(value: Value) -> Value:
+    """The value of the outermost graph of which this one is a capture, of a capture and so on; itself if it is none."""
+    while isinstance(source := _source(value), Value):
+        value = source
+    return value
+
+
+def _source(value: Value) -> Any:
+    """What a value of a graph is a capture of; None if it is none."""
+    return next((source for source, inner in value.graph.captures if inner is value), None)
+
+
 def _constant(outer: Any) -> Any:
     """The eager tensor behind a captured value, if it has one that is not differentiable; else None."""
     while isinstance(outer, Value):
-        outer = next((source for source, inner in outer.graph.captures if inner is outer), None)
+        outer = _source(outer)
     return outer if isinstance(outer, EagerTensor) and not (outer.dtype.is_floating or outer.dtype.is_complex) else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -85,7 +85,7 @@ from runtime.staging.values.nesting import check_nesting
 from runtime.staging.values.open_bodies import contents_of
 from runtime.staging.values.optional import checked
 
-__all__ = ["WidenedRoutine"]
+__all__ = ["Assumed", "WidenedRoutine", "holds", "unsettled"]
 
 _PASSES: Final = 16
 _Known = Mapping[int, Any]
@@ -473,6 +473,22 @@ class _Cell:
         old = self.spec
         self.spec = joined_specs(old, spec, self.name)
         return self.spec != old
+
+
+Assumed = tuple[tuple[WidenedRoutine, Routine], ...]
+"""What a finished graph assumes of other functions that it may call: their graphs in the pass that was going on."""
+
+
+def unsettled(routines: Iterable[WidenedRoutine]) -> Assumed:
+    """What a graph assumes that is finished while these functions are being traced."""
+    return tuple([(each, each.routine) for each in routines if not each.is_settled])
+
+
+def holds(assumed: Assumed, routines: Collection[WidenedRoutine]) -> bool:
+    """Whether a graph that assumes this may be called while these functions are being traced: it is the same pass of
+    each, or that was its last one. (What a `try` catches in an unfinished graph is known only from the calls in it.)"""
+    return not (assumed and caught_here()) and all(
+        each.routine is routine and (each.is_settled or each in routines) for each, routine in assumed)
 
 
 def _is_whole(holder: Any) -> bool:

@@ -3,10 +3,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import runtime as rt
-from tests.plain_values import check_shown, executors, shown
+from runtime.core.graph import Graph
+from runtime.staging.control.widened_recursion import WidenedRoutine
+from tests.plain_values import check_shown, executors, plain, shown
 
 
 class Cell:
@@ -376,3 +379,58 @@ def test_the_number_of_objects_by_reference_does_not_matter_where_one_of_them_is
         return len([*call.params["function"].graph.walk()])
 
     assert nodes_of_visit(12) == nodes_of_visit(24)
+
+
+class LoggingParser:
+    def __init__(self, tokens: Any) -> None:
+        self.tokens, self.at, self.count, self.log = tokens, 0, 0, []
+
+    def value(self):  # type: ignore[no-untyped-def]
+        token = self.tokens[self.at]
+        if token == 1:
+            return self.row()
+        if token == 2:
+            return self.pair()
+        self.at += 1
+        self.count += 1
+        return token
+
+    def row(self):  # type: ignore[no-untyped-def]
+        self.at += 1
+        total = 0
+        while self.tokens[self.at] != 9:
+            total += self.value()
+        self.at += 1
+        return total
+
+    def pair(self):  # type: ignore[no-untyped-def]
+        self.at += 1
+        first = self.value()
+        self.log.append(first)
+        self.count += 10 * (self.at % 3)
+        second = self.value()
+        self.log.append(second)
+        return 2 * first - second
+
+
+def parsed_with_log(tokens):  # type: ignore[no-untyped-def]
+    parser = LoggingParser(tokens)
+    value = parser.value()
+    return value, parser.at, parser.count, parser.log
+
+
+@executors
+def test_methods_that_call_one_another_are_traced_once_for_each_pass_of_the_outer_one(
+        executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[str] = []
+    trace = WidenedRoutine._trace
+
+    def counted(self: WidenedRoutine, graph: Graph) -> None:
+        passes.append(self.name)
+        trace(self, graph)
+
+    monkeypatch.setattr(WidenedRoutine, "_trace", counted)
+    staged = rt.function(parsed_with_log, executor=executor)
+    for tokens in ([3], [1, 4, 5, 9], [2, 3, 1, 4, 4, 9], [2, 2, 2, 3, 4, 1, 5, 2, 6, 1, 9, 9, 7], [1, 5, 9]):
+        assert plain(staged(rt.constant(tokens))) == plain(parsed_with_log(np.array(tokens)))
+    assert len(passes) < 20, passes  # they were 102
