@@ -60,6 +60,7 @@ from autograph.core.unwinding import FirstIteration, Remake, Unwinding
 from autograph.core.versions import CALLS_SHARE_STACK, LOGGING_SKIPS_ITSELF, unbound_text
 from autograph.dispatch.converted_call import is_unchanged, special_result, truth_value
 from autograph.dispatch.special_methods import meeting
+from autograph.dispatch.tuple_of_arguments import with_tuple_of_arguments
 from autograph.operators.containers import split
 from autograph.operators.contexts import guards_yield
 from autograph.operators.generators import Clause, items_of, itself
@@ -245,6 +246,7 @@ __all__ = [
     "with_limit",
     "with_parts",
     "with_room",
+    "with_tuple_of_arguments",
     "without_changes",
 ]
 _LATE = deferred_names(globals(), {

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any, Final, NoReturn
 
-from autograph.backend import has_staged_items, is_users_class, operators
-from runtime.core.errors import StagingError, UnimplementedError, locate
+from autograph.backend import has_staged_items, is_users_class, operators, with_tuple_of_arguments
+from runtime.core.errors import UnimplementedError, locate
 from runtime.core.formatting import formatted
 from runtime.core.object_mode import lists_of_arenas
 from runtime.core.positions import staging_error, user_position
@@ -21,6 +21,7 @@ from runtime.staging.python.spread_functions import (
     SPREAD_FUNCTIONS,
     columns_of,
     columns_of_tuples,
+    joined,
     map_columns,
 )
 from runtime.staging.values.generators import PassedItems, StagedGenerator, known_items, listed, once
@@ -40,9 +41,13 @@ class Spread(Poison):
 
     __slots__ = ("items",)
 
-    def __init__(self, items: Any, error: StagingError) -> None:
-        super().__init__(lambda: error, "<arguments of unknown number>")
+    def __init__(self, items: Any, error: Callable[[], Exception]) -> None:
+        super().__init__(error, "<arguments of unknown number>")
         self.items = items
+
+    def and_others(self, args: Sequence[Any]) -> Spread:
+        """One Spread of its items and all further arguments."""
+        return Spread(operators.call(joined)(_parts((self, *args))), self.error)
 
     def __no_class__(self) -> NoReturn:
         self.refuse()
@@ -55,7 +60,7 @@ def positional(items: Any) -> Any:
         found = as_iterable(made)
         if isinstance(found, Counted) and not isinstance(found.length, int):
             error = staging_error(f"the number of items of {_WHAT} is known only when the graph runs", _REMEDY)
-            return (Spread(made if is_staged_list(made) else unview(view_of(listed(made))), error),)
+            return (Spread(made if is_staged_list(made) else unview(view_of(listed(made))), lambda: error),)
         items = made
     return known_items(items, _WHAT, _REMEDY)
 
@@ -79,7 +84,7 @@ def call_spread(fn: Any, callee: Callable[..., Any], args: tuple[Any, ...], keyw
     if of_sets is not None and any(fn is each for each in _OF_FIRST_SET):
         first, rest = _first_of(_parts(args))
         return operators.call(of_sets)(first, rest)
-    return callee(*_arguments_of(fn, args, keywords), **keywords)
+    return _called(fn, callee, args, keywords)
 
 
 _OF_FIRST_SET: Final = (set.union, set.intersection, set.difference)
@@ -170,17 +175,44 @@ class _Rows:
 
 # Functions of the program.
 
-def _arguments_of(fn: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> list[Any]:
-    """The positional arguments of a function with a known number of parameters. TypeError at run time if there are
-    others."""
-    places = [i for i, arg in enumerate(args) if isinstance(arg, Spread)]
-    parameters = _parameters_of(fn)
-    spread: Spread = args[places[0]]
-    if parameters is None or len(places) > 1 or any(each.kind is each.VAR_POSITIONAL for each in parameters):
+def _called(fn: Any, callee: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+    """The call of a function of the program, which has a known number of parameters, and perhaps `*rest`. TypeError at
+    run time for too few or too many arguments."""
+    place = next(i for i, arg in enumerate(args) if isinstance(arg, Spread))
+    spread: Spread = args[place]
+    parameters, function = _parameters_of(fn), fn
+    if parameters is not None and _takes_any(parameters):
+        function = with_tuple_of_arguments(fn)
+        parameters = None if function is None else _parameters_of(fn, follow_wrapped=False)
+    if parameters is None:
         spread.refuse()
-    takes = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    before, after = [*args[:place]], [*args[place + 1:]]
+    if function is not fn or any(isinstance(arg, Spread) for arg in after):
+        spread, after = spread.and_others(after), []
+    if function is fn:
+        return callee(*_arguments_of(fn, parameters, before, spread, after, keywords), **keywords)
+    name = next(each.name for each in parameters if each.kind is each.VAR_POSITIONAL)
+    if name in keywords:
+        spread.refuse()
+    fixed = sum(each.kind in _BY_PLACE for each in parameters)
+    given = _arguments_of(fn, parameters, before[:fixed], spread, after, keywords)
+    rest = operators.call(tuple)(operators.item(spread.items, slice(len(given) - len(before[:fixed]), None)))
+    rest = operators.add(tuple(before[fixed:]), rest) if before[fixed:] else rest
+    return operators.call(function)(*given, **keywords, **{name: rest})
+
+
+_BY_PLACE: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _takes_any(parameters: list[inspect.Parameter]) -> bool:
+    return any(each.kind is each.VAR_POSITIONAL for each in parameters)
+
+
+def _arguments_of(fn: Any, parameters: list[inspect.Parameter], before: list[Any], spread: Spread, after: list[Any],
+                  keywords: Mapping[str, Any]) -> list[Any]:
+    """The arguments for the parameters that positional arguments may give, where a Spread is among these."""
+    takes = [each for each in parameters if each.kind in _BY_PLACE]
     free = [each for each in takes if each.name not in keywords]
-    before, after = args[:places[0]], args[places[0] + 1:]
     most = len(free) - len(before) - len(after)
     least = most - sum(each.default is not each.empty for each in free[len(before):])
     if free != takes[:len(free)] or most < 0 or (after and least < most):
@@ -194,9 +226,10 @@ def _arguments_of(fn: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
         raise_unless(not_equal(size, count), TypeError(
             f"{name}() missing {len(missing)} required positional argument{'s' if len(missing) > 1 else ''}:"
             f" {_listed(missing)}"))
-    raise_unless(less_equal(size, most), TypeError(concat_text((
-        f"{name}() takes {_range_text(own + len(takes) - most + least, own + len(takes))} but ",
-        formatted(size + (own + len(args) - 1)), " were given"))))
+    if not _takes_any(parameters):
+        raise_unless(less_equal(size, most), TypeError(concat_text((
+            f"{name}() takes {_range_text(own + len(takes) - most + least, own + len(takes))} but ",
+            formatted(size + (own + len(before) + len(after))), " were given"))))
     made = [items[i] for i in range(least)]
     for i in range(least, most):
         made.append(_item_or_default(items, i, size, free[len(before) + i].default))
@@ -207,12 +240,12 @@ def _item_or_default(items: Any, i: int, size: Any, default: Any) -> Any:
     return operators.if_exp(greater(size, i), lambda: items[i], lambda: default)
 
 
-def _parameters_of(fn: Any) -> list[inspect.Parameter] | None:
+def _parameters_of(fn: Any, follow_wrapped: bool = True) -> list[inspect.Parameter] | None:
     """The parameters of a function, method or class of the program; None for others."""
     if not (isinstance(fn, (FunctionType, MethodType)) or is_users_class(fn if isinstance(fn, type) else type(fn))):
         return None
     try:
-        return [*inspect.signature(fn).parameters.values()]
+        return [*inspect.signature(fn, follow_wrapped=follow_wrapped).parameters.values()]
     except (TypeError, ValueError):
         return None
 

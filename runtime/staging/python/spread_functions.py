@@ -12,12 +12,13 @@ from typing import Any, Final
 from autograph.backend import convert_file
 from runtime.ops.effects import plain_text
 
-__all__ = ["OF_SETS", "SPREAD_FUNCTIONS", "columns_of", "columns_of_tuples", "map_columns"]
+__all__ = ["OF_SETS", "SPREAD_FUNCTIONS", "columns_of", "columns_of_tuples", "joined", "map_columns"]
 
 convert_file(__file__)
 
 
-def _joined(parts):
+def joined(parts):
+    """The list of the items of some lists."""
     items = list(parts[0])
     for part in parts[1:]:
         items = items + list(part)
@@ -26,7 +27,7 @@ def _joined(parts):
 
 def columns_of(parts):
     """The tuples of the first, second ... items of some rows, as many as the shortest row has."""
-    rows = [list(row) for row in _joined(parts)]
+    rows = [list(row) for row in joined(parts)]
     length = min([len(row) for row in rows], default=0)
     return [tuple([row[place] for row in rows]) for place in range(length)]
 
@@ -49,13 +50,13 @@ def _print(parts, sep=None, **options):
 
 
 def _max(parts, **options):
-    items = _joined(parts)
+    items = joined(parts)
     _check_several(items, "max")
     return max(items, **options)
 
 
 def _min(parts, **options):
-    items = _joined(parts)
+    items = joined(parts)
     _check_several(items, "min")
     return min(items, **options)
 
@@ -69,48 +70,48 @@ def _check_several(items, name):
 
 def _chain(parts):
     found = []
-    for items in _joined(parts):
+    for items in joined(parts):
         found.extend(list(items))
     return found
 
 
 def _gcd(parts):
     found = 0
-    for number in _joined(parts):
+    for number in joined(parts):
         found = math.gcd(found, number)
     return found
 
 
 def _lcm(parts):
     found = 1
-    for number in _joined(parts):
+    for number in joined(parts):
         found = math.lcm(found, number)
     return found
 
 
 def _union(first, parts):
     found = set(first)
-    for items in _joined(parts):
+    for items in joined(parts):
         found = found | set(items)
     return found
 
 
 def _intersection(first, parts):
     found = set(first)
-    for items in _joined(parts):
+    for items in joined(parts):
         found = found & set(items)
     return found
 
 
 def _difference(first, parts):
     found = set(first)
-    for items in _joined(parts):
+    for items in joined(parts):
         found = found - set(items)
     return found
 
 
 def _update(first, parts):
-    for items in _joined(parts):
+    for items in joined(parts):
         first.update(items)
 
 

@@ -90,9 +90,45 @@ def with_parameters(n):
     return f(*two), f(*two, c=3), f(4, *two), f(*two[:1]), point.x, point.y, point.scaled(*two), point.scaled(*two[:1])
 
 
+class Numbers:
+    def __init__(self, *numbers):
+        self.numbers = numbers
+
+    def __call__(self, *numbers):
+        return max(numbers), numbers
+
+    def with_more(self, *numbers, by=2):
+        for number in numbers:
+            self.numbers += (number * by,)
+        return self
+
+
+def doubled(*numbers):
+    for number in numbers:
+        yield 2 * number
+
+
+def any_number(n):
+    def with_defaults(first, second=7, *rest, by=2, **others):
+        return first, second, sum(rest) * by, len(rest), rest, others
+
+    def captured(*items):
+        return lambda: [item + n for item in items if item % 2]
+
+    def passed_on(*args, **options):
+        return with_defaults(*args, **options)
+
+    few, some = [i for i in range(1, n - 1)], [i for i in range(n + 2)]
+    point = Numbers()(*some)
+    return (with_defaults(*few), with_defaults(*some, by=5, last=n), with_defaults(1, 2, 3, *few, 9),
+            with_defaults(*few, 4, *some), captured(*some)(), passed_on(8, *some, by=3),
+            Numbers(0).with_more(*some).with_more(1, *few, by=3).numbers, point, (lambda *each: len(each))(*few[1:]),
+            [pair for pair in (lambda *pairs: pairs)(*[(i, 2 * i) for i in some])])
+
+
 @pytest.mark.parametrize("fn", [
-    transposed, rows_of_text, of_several_lengths, used_once, unzipped, mapped, printed, extremes, joined, of_sets,
-    with_parameters])
+    any_number, transposed, rows_of_text, of_several_lengths, used_once, unzipped, mapped, printed, extremes, joined,
+    of_sets, with_parameters])
 def test_as_in_python(fn: Any, capsys: Any) -> None:
     found = rt.nest.map_structure(lambda x: x.numpy() if hasattr(x, "numpy") else x, rt.function(fn)(rt.constant(3)))
     text = capsys.readouterr().out
@@ -107,12 +143,20 @@ def few(n):
     return f(*range(n))
 
 
+def too_few_of_any(n):
+    def f(a, b, c=1, *rest):
+        return a + b + c
+
+    return f(*range(n))
+
+
 def of_method(n):
     return Point(1, 2).scaled(*[i for i in range(n)])
 
 
 @pytest.mark.parametrize(("fn", "n"), [
-    (few, 0), (few, 1), (few, 2), (few, 4), (of_method, 0), (of_method, 3), (lambda n: max(*range(n)), 0)])
+    (few, 0), (few, 1), (few, 2), (few, 4), (too_few_of_any, 0), (too_few_of_any, 1),
+    (of_method, 0), (of_method, 3), (lambda n: max(*range(n)), 0)])
 def test_another_number_of_arguments(fn: Any, n: int) -> None:
     messages = []
     for each, value in ((fn, n), (rt.function(fn), rt.constant(n))):
@@ -133,19 +177,19 @@ def test_no_rows_to_unpack() -> None:
         f(rt.constant(0))
 
 
-def any_number(n):
-    return (lambda *each: len(each))(*[i for i in range(n)])
+def class_of_any_number(n):
+    return Numbers(*[i for i in range(n)]).numbers
 
 
-def two_unpackings(n):
-    return Point(*range(n), *range(n)).x
+def generator_of_any_number(n):
+    return list(doubled(*range(n)))
 
 
 def maximum_of_rows(n):
     return max(*table(n))
 
 
-@pytest.mark.parametrize("fn", [any_number, two_unpackings, maximum_of_rows])
+@pytest.mark.parametrize("fn", [class_of_any_number, generator_of_any_number, maximum_of_rows])
 def test_refused(fn: Any) -> None:
     with pytest.raises(rt.errors.StagingError) as caught:
         rt.function(fn)(rt.constant(3))

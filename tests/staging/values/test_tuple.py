@@ -395,7 +395,7 @@ def test_items_cannot_be_set() -> None:
 
 @pytest.mark.parametrize(("fn", "message"), [
     (lambda n: hash(tuple([i for i in range(n)])), "a tuple cannot be hashed here"),
-    (lambda n: (lambda *each: n)(*tuple([i for i in range(n)])), "the number of items of an unpacking is known only"),
+    (lambda n: {}.update(*tuple([i for i in range(n)])), "the number of items of an unpacking is known only"),
     (lambda n: (n, "a") if n > 1 else (n,), "do not fit together"),
 ])
 def test_refusals(fn: Any, message: str) -> None:
