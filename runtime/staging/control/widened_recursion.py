@@ -67,7 +67,7 @@ from runtime.staging.values.alias_tracking import isolated, possible_identities,
 from runtime.staging.values.body_tracing import Step, Unreachable, trace_body
 from runtime.staging.values.cell_join import CellJoin, joined
 from runtime.staging.values.flatten import lower, rebuild
-from runtime.staging.values.growth import check_choices
+from runtime.staging.values.growth import check_choices, links_more
 from runtime.staging.values.iterables import view_of
 from runtime.staging.values.lattice import (
     Conflict,
@@ -127,7 +127,8 @@ class WidenedRoutine:
 
     def settle(self) -> None:
         """Trace the function until the state that its calls pass and change, and its types, reach a fixpoint."""
-        for _ in range(_PASSES):
+        start = [spec for spec, _ in self._taken()]
+        for number in range(_PASSES):
             if self.has_stand_in:  # references to the list that it replaces may now mean another one
                 self.cells, self.result, self.aliases, self.always_raises = [], None, [], False
             self.routine = Routine(self.name, tuple(self._types()), self.place)
@@ -147,10 +148,12 @@ class WidenedRoutine:
             for spec, name in self._specs():
                 check_nesting(before.get(name), spec, f"each call of {self.name!r}, which calls itself,", name)
             check_choices([spec for spec, _ in self._taken()], [cell.holder for cell in self.cells])
+            if links_more([spec for spec, _ in self._specs() if spec is not None], start, number):
+                break
         want_references()
         raise staging_error(
-            f"{self.name!r}, which calls itself, gives or takes other types each of {_PASSES} times that it is traced",
-            "Give each of its arguments and results one type and shape (rt.cast, rt.reshape).")
+            f"{self.name!r}, which calls itself, gives or takes other types each of {number + 1} times that it is"
+            " traced", "Give each of its arguments and results one type and shape (rt.cast, rt.reshape).")
 
     def _trace(self, graph: Graph) -> None:
         inputs = [add_input(graph, *leaf) for spec, name in self._taken() for leaf in leaf_types(spec, name)]

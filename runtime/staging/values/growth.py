@@ -15,7 +15,7 @@ from runtime.staging.values.lattice import Custom, Nested, Optional, Spec, text
 from runtime.staging.values.nesting import AS_OBJECTS, check_nesting
 from runtime.staging.values.select import Select, alternatives_of
 
-__all__ = ["check_attempts", "check_choices", "check_growth", "unsettled"]
+__all__ = ["check_attempts", "check_choices", "check_growth", "links_more", "unsettled"]
 
 _MOST_LINKED: Final = 64
 _MANY_TRACES: Final = 6
@@ -28,14 +28,20 @@ def check_growth(before: Sequence[Spec], specs: Sequence[Spec], start: Sequence[
     """Raise an error if the state of a loop has grown so that it will not settle, where its size doubles with each
     trace: by many more objects of one class than at the `start`, or by tuples within those that it had `before`; or,
     if objects can be by reference, by one with each trace."""
-    counts, now = (Counter(kind for spec in each for kind in _kinds(spec)) for each in (start, specs))
-    more = {kind: count - counts[kind] for kind, count in now.items()}
-    if any(count > _MOST_LINKED for count in more.values()) or (traces >= _MANY_TRACES and any(
-            2 * count >= traces and can_be_reference(kind) for kind, count in more.items()) and want_references()):
+    if links_more(specs, start, traces):
         raise unsettled(specs, start, traces)
     for old, new in zip(before, specs, strict=True):
         check_nesting(old, new, "each iteration of this loop")
     check_choices(specs)
+
+
+def links_more(specs: Iterable[Spec], start: Iterable[Spec], traces: int) -> bool:
+    """Whether state has many more objects of one class than at the `start`, or, if they can be by reference, more with
+    each trace."""
+    counts, now = (Counter(kind for spec in each for kind in _kinds(spec)) for each in (start, specs))
+    more = {kind: count - counts[kind] for kind, count in now.items()}
+    return any(count > _MOST_LINKED for count in more.values()) or (traces >= _MANY_TRACES and any(
+        2 * count >= traces and can_be_reference(kind) for kind, count in more.items()) and want_references())
 
 
 def check_choices(specs: Iterable[Spec], holders: Iterable[Any] = ()) -> None:

@@ -434,3 +434,42 @@ def test_methods_that_call_one_another_are_traced_once_for_each_pass_of_the_oute
     for tokens in ([3], [1, 4, 5, 9], [2, 3, 1, 4, 4, 9], [2, 2, 2, 3, 4, 1, 5, 2, 6, 1, 9, 9, 7], [1, 5, 9]):
         assert plain(staged(rt.constant(tokens))) == plain(parsed_with_log(np.array(tokens)))
     assert len(passes) < 20, passes  # they were 102
+
+
+class Split:
+    def __init__(self, total: Any, left: Any = None, right: Any = None) -> None:
+        self.total, self.left, self.right = total, left, right
+
+
+def split(xs, depth):  # type: ignore[no-untyped-def]
+    total = sum(xs)
+    if depth == 0 or total < 3:
+        return Split(total)
+    mean = total // len(xs)
+    if mean == 9:
+        return Split(mean)
+    return Split(total, split([x for x in xs if x <= mean], depth - 1), split([x for x in xs if x > mean], depth - 1))
+
+
+def leaf_for(xs, x):  # type: ignore[no-untyped-def]
+    node = split([*xs], 3)
+    while node.left is not None:
+        node = node.left if 8 * x <= node.total else node.right
+    return node.total
+
+
+def test_results_that_link_twice_as_many_objects_with_each_trace_are_not_traced_on(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[str] = []
+    trace = WidenedRoutine._trace
+
+    def counted(self: WidenedRoutine, graph: Graph) -> None:
+        passes.append(self.name)
+        trace(self, graph)
+
+    monkeypatch.setattr(WidenedRoutine, "_trace", counted)
+    staged = rt.function(leaf_for)
+    xs = [3, 1, 4, 1, 5, 9, 2, 6]
+    for x in (1, 2, 4, 5, 9):
+        assert int(staged(rt.constant(xs), rt.constant(x))) == leaf_for(xs, x)
+    assert len(passes) < 14, passes  # with 16 passes, the last one had 65,535 objects
