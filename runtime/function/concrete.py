@@ -87,7 +87,8 @@ class ConcreteFunction:
         self.types: tuple[Type, ...] = tuple([value.type for value in own])
         self.structured_outputs = result_specs(returned)
         self.is_kept = returned is not NEVER  # cached for later calls, unless it always raises
-        self.guards = ConstantGuards(constants, *elsewhere) if constants or any(elsewhere) else None
+        changing = frozenset([id(holder) for _, holder, _ in call.attributes.places] if call.attributes else ())
+        self.guards = ConstantGuards(constants, *elsewhere, changing) if constants or any(elsewhere) else None
         self.used = array("q", [0])  # time of the last use, in calls; native code writes it, too
         self.input_specs = _input_specs(own)
         used = {value for node in graph.nodes for value in node.inputs} | {*graph.outputs}

@@ -60,15 +60,17 @@ class ConstantGuards:
     """The constants on which a trace depends.
 
     containers, others   the ids of lists, dicts and objects, and the arrays, that must not be arguments
+    changing             the ids of those that calls change, for which an equal one is another
     """
 
     __slots__ = ("_absent", "_arrays", "_attributes", "_cells", "_dicts", "_items", "_keys", "_lists", "_places",
-                 "_single", "containers", "others")
+                 "_single", "changing", "containers", "others")
 
     def __init__(
-        self, constants: Sequence[Constant], containers: frozenset[int] = frozenset(), others: Sequence[Any] = ()
+        self, constants: Sequence[Constant], containers: frozenset[int] = frozenset(), others: Sequence[Any] = (),
+        changing: frozenset[int] = frozenset(),
     ) -> None:
-        self.containers, self.others = containers, others
+        self.containers, self.others, self.changing = containers, others, changing
         items: dict[int, tuple[Any, dict[Any, Any]]] = {}
         attributes: dict[int, tuple[Any, dict[Any, Any]]] = {}
         self._single: list[tuple[Any, Any, Any]] = []
@@ -151,7 +153,7 @@ class ConstantGuards:
             now = [(place, content_of(*place[1:])) for place in places if place[1] is not None]
             constants = [(place, list(x) if is_collection(place[1]) else x) for place, x in now]
             constants += [(("", holder, KEYS), [*holder]) for holder, _ in self._keys]
-            ConstantGuards.__init__(self, constants, self.containers, self.others)
+            ConstantGuards.__init__(self, constants, self.containers, self.others, self.changing)
 
     def changed(self) -> list[Constant]:
         """The places whose contents have changed, with the contents that were traced."""
@@ -162,9 +164,17 @@ class ConstantGuards:
             if holder is not None:
                 now = content_of(holder, key)
                 now = list(now) if is_collection(holder) else now
-                if not is_same(now, content) or not all(elements.get(id(x), True) for x in _arrays_in(now)):
+                if not is_same(now, content) or self._is_replaced(now, content) or not all(
+                        elements.get(id(x), True) for x in _arrays_in(now)):
                     found.append(((path, holder, key), content))
         return found
+
+
+    def _is_replaced(self, now: Any, content: Any) -> bool:
+        """Whether an equal content has another list where that of the trace has one that calls change."""
+        if now is content or not self.changing or type(content) not in (list, tuple):
+            return False
+        return id(content) in self.changing or any(map(self._is_replaced, now, content))
 
 
 def _is_absent(holder: Any, key: Any) -> bool:

@@ -377,3 +377,33 @@ def test_arrays_that_change_in_place_wherever_they_are(place: str) -> None:
         else:
             target[0] = k
         assert float(traced(rt.constant(1.0))) == k
+
+
+BOARD = [0, 0, 0]
+GRID = [[1, 2], [3, 4]]
+
+
+def marked(n):  # type: ignore[no-untyped-def]
+    if n > 1:
+        BOARD[n - 2] = 7
+    return BOARD[0] + BOARD[1]
+
+
+def row_marked(n):  # type: ignore[no-untyped-def]
+    row = GRID[n % 2]
+    if n > 1:
+        row[0] = 7
+    return sum(row)
+
+
+@pytest.mark.parametrize("fn", [marked, row_marked])
+def test_an_equal_list_in_place_of_one_that_calls_change_is_changed(fn: Any) -> None:
+    global BOARD
+    staged = rt.function(fn)
+    for n in (1, 2, 3, 1, 2):
+        BOARD, GRID[:] = [0, 0, 0], [[1, 2], [3, 4]]
+        wanted = fn(n), [*BOARD], [[*row] for row in GRID]
+        BOARD, GRID[:] = [0, 0, 0], [[1, 2], [3, 4]]
+        found = int(staged(rt.constant(n)))
+        assert (found, [int(x) for x in BOARD], [[int(x) for x in row] for row in GRID]) == wanted
+    assert staged.experimental_get_tracing_count() == 2
