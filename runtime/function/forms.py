@@ -49,6 +49,7 @@ class Forms:
         self.are_mixed = self.adopts = False
         self.containers: dict[Key, Key] | None = None
         self.variables_by_reference: frozenset[Key] = frozenset()
+        self.refers_to_outside = False
         self.sets = False
         self.captured: list[Any] = []
 
@@ -74,7 +75,8 @@ class Forms:
 
     def container_arenas(self) -> ContainerArenas | None:
         """New arenas of lists and dicts for a trace; None if it has these by value."""
-        return None if self.containers is None else ContainerArenas(self.containers, self.variables_by_reference)
+        return None if self.containers is None else ContainerArenas(
+            self.containers, self.variables_by_reference, self.refers_to_outside)
 
 
 class _Trials:
@@ -101,6 +103,8 @@ class _Trials:
                         forms.arenas(), containers, self.may_adopt and not forms.adopts) as mode:
                     return once()
             except NeedsReferences as needed:
+                if self._refer_to_outside(containers):
+                    continue
                 self.needs_containers |= mode.needs_containers
                 self._refer(mode, needed.error)
             except NeedsRecords as needed:
@@ -113,10 +117,20 @@ class _Trials:
             except TraceAgain as needed:
                 self._change(needed, containers)
             except Exception as error:
+                if self._refer_to_outside(containers):
+                    continue
                 if self.by_value is None and not self.may_fail:
                     raise
                 self.needs_containers |= mode.needs_containers
                 self._refer_to_more(mode, error)
+
+    def _refer_to_outside(self, containers: ContainerArenas | None) -> bool:
+        """Have those containers from before the call by reference that a failed trace has chosen from, if there are
+        such."""
+        if containers is None or not containers.has_outside:
+            return False
+        self.forms.refers_to_outside = True
+        return True
 
     def _refer(self, mode: by_reference, error: Exception) -> None:
         """Have more by reference; else raise the error."""

@@ -150,8 +150,10 @@ class ContainerArenas:
     """The arenas of the lists and dicts of one trace. `same`: for keys whose containers are in one arena, another one
     of them; `variables`: the keys of variables, at the ends of bodies, whose containers are by reference."""
 
-    def __init__(self, same: Mapping[Key, Key], variables: Collection[Key]) -> None:
-        self.same, self.variables = same, frozenset(variables)
+    def __init__(self, same: Mapping[Key, Key], variables: Collection[Key], refers_to_outside: bool) -> None:
+        self.same, self.variables, self.refers_to_outside = same, frozenset(variables), refers_to_outside
+        self.has_outside = False
+        """Whether there is a choice among containers from before the call, which is by value."""
         self.arenas = [ContainerArena(k) for k in range(_MOST_ARENAS)]
         self.found: dict[Key, ContainerArena] = {}
         self.depth = 0
@@ -441,7 +443,13 @@ def _parts(x: Any) -> Iterator[Any]:
 
 
 def choose_container(values: Sequence[Any], at: Any) -> Any:
-    """The container at an index of several, if these are, or become, ones by reference; else None."""
+    """The container at an index of several, if these are, or become, ones by reference; else None, also for containers
+    from before the call unless a trace with these by value has failed."""
+    arenas = container_arenas()
+    if arenas is not None and not arenas.refers_to_outside and not any(map(is_reference, values)) and all(
+            map(existed_before, values)):
+        arenas.has_outside = True
+        return None
     try:
         if not all(map(_can_refer, values)) or None in [*map(layout_of_container, values)]:
             return None

@@ -378,3 +378,62 @@ def test_paths_that_each_put_one_list_into_a_container(f: Any) -> None:
     traced = rt.function(f)
     for c in (2, -3, 0):
         assert rt.nest.map_structure(int, traced(rt.constant(c))) == f(c)
+
+
+PIECES = [[(0, 0), (0, 1)], [(0, 0), (1, 0)], [(0, 0), (0, 1), (1, 0)]]
+
+
+def dropped(n: Any) -> Any:
+    """Pieces from before the call, by value, and rows of a board, by reference."""
+    board = [[0] * 3 for _ in range(4)]
+    for turn in range(n):
+        cells = PIECES[turn % 3]
+        if turn % 2 == 1:
+            cells = [(c, 1 - r) for r, c in cells]
+        for r, c in cells:
+            board[r + 1][c + turn % 2] = turn + 1
+        kept = [row for row in board if not all(v != 0 for v in row)]
+        board = [[0] * 3 for _ in range(4 - len(kept))] + kept
+    return board
+
+
+def test_lists_from_before_the_call_stay_by_value_beside_lists_by_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    traces: list[int] = []
+    trace = Function._trace_once
+    monkeypatch.setattr(Function, "_trace_once", lambda *args, **kwargs: traces.append(1) or trace(*args, **kwargs))
+    staged = rt.function(dropped)
+    for n in (0, 1, 2, 5, 9):
+        assert [[int(x) for x in row] for row in staged(rt.constant(n))] == dropped(n)
+    assert len(traces) == 3  # there were 9
+
+
+ROWS = [[1, 2], [3, 4], [5, 6]]
+
+
+def of_several_kinds(n: Any) -> Any:
+    """Lists from before the call, changed under several names beside lists by reference."""
+    rows = [[0], [0], [7]]
+    for k in range(n):
+        first, second = rows[k % 3], rows[(k + 1) % 3]
+        first.append(k)
+        second.append(-k)
+        rows[k % 2] = second
+    rows.append(ROWS[0])
+    for k in range(n):
+        row = ROWS[(k + n) % 3]
+        row[0] += 5
+        rows[-1][1] += 1
+    either = {0: ROWS[n % 3], 1: rows[0]}
+    either[n % 2][0] = 31
+    return [list(row) for row in rows], ROWS[0][0]
+
+
+@executors
+def test_lists_from_before_the_call_are_changed_beside_lists_by_reference(executor: str) -> None:
+    staged = rt.function(of_several_kinds, executor=executor)
+    for n in (1, 2, 3, 4, 2):
+        ROWS[:] = [[1, 2], [3, 4], [5, 6]]
+        wanted, changed = of_several_kinds(n), [[*row] for row in ROWS]
+        ROWS[:] = [[1, 2], [3, 4], [5, 6]]
+        assert rt.nest.map_structure(int, staged(rt.constant(n))) == wanted
+        assert rt.nest.map_structure(int, ROWS) == changed
