@@ -453,7 +453,7 @@ def test_a_function_that_always_raises(fn, executor):
         with pytest.raises(KeyError, match="not positive"):
             f(rt.zeros([2, 3]))
     with pytest.raises(rt.errors.InvalidArgumentError, match="no rows"):
-        rt.function(lambda x: rt.map_fn(always_raises, x), executor=executor)(rt.ones([0, 3]))
+        on(executor, lambda x: rt.map_fn(always_raises, x))(rt.ones([0, 3]))
 
 
 def item(a, n):

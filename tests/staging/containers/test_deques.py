@@ -544,7 +544,7 @@ def test_calls_are_told_apart_by_kind_and_length_limit() -> None:
 
 @executors
 def test_each_call_makes_its_deque(executor) -> None:
-    made = rt.function(lambda n: upto(n, 4), executor=executor)
+    made = on(executor, lambda n: upto(n, 4))
     first, second = made(rt.constant(6)), made(rt.constant(2))
     assert plain(first) == ("deque", 4, [2, 3, 4, 5]) and plain(second) == ("deque", 4, [0, 1])
     assert first is not second

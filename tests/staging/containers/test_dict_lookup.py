@@ -317,7 +317,7 @@ def test_an_error_has_the_key_and_the_line(executor: str) -> None:
 
 @executors
 def test_out_of_range(executor: str) -> None:
-    fn = rt.function(lambda n: ("a", "b")[n], executor=executor)
+    fn = on(executor, lambda n: ("a", "b")[n])
     assert [fn(rt.constant(n)) for n in (-2, -1, 0, 1)] == ["a", "b", "a", "b"]
     for n in (-3, 2):
         with pytest.raises(IndexError, match="tuple index out of range"):
@@ -331,13 +331,13 @@ def test_out_of_range(executor: str) -> None:
     (rt.bool, True, 0), (rt.complex64, 5 + 0j, 1), (rt.complex64, 5 + 1j, 9), (rt.int32, -1, 0)])
 def test_dtypes(dtype: Any, key: Any, wanted: int, executor: str) -> None:
     d = {5: 1, 127: 2, 2**40: 3, 2**64 - 1: 4, 2**200: 5, -2**63: 6, 0.1: 7, 2**63: 8, 5 + 1j: 9, 16777217: 10, 1e9: 11}
-    assert plain(rt.function(lambda k: d.get(k, 0), executor=executor)(rt.constant(key, dtype))) == wanted
+    assert plain(on(executor, lambda k: d.get(k, 0))(rt.constant(key, dtype))) == wanted
 
 
 @executors
 def test_contiguous_keys_are_found_without_a_search(executor: str) -> None:
     d = dict.fromkeys(range(-2, 126), 0) | {3: 7, 125: 8}
-    fn = rt.function(lambda k: (d.get(k, -1), k in d), executor=executor)
+    fn = on(executor, lambda k: (d.get(k, -1), k in d))
     for k in (-128, -3, -2, 3, 125, 126, 127):
         assert plain(fn(rt.constant(k, rt.int8))) == (d.get(k, -1), k in d)
     graph = fn.get_concrete_function(rt.constant(1, rt.int8)).graph

@@ -79,7 +79,7 @@ EDGES = np.random.default_rng(3).integers(0, 6, (20, 2))
     neighbours, with_another_name, an_argument_grows, moved, shorter, items_set])
 def test_programs(program: Callable[..., Any], executor: str) -> None:
     want = program(EDGES, 6)
-    got = rt.function(lambda edges: program(edges, 6), executor=executor)(rt.constant(EDGES))
+    got = on(executor, lambda edges: program(edges, 6))(rt.constant(EDGES))
     for one, other in zip(rt.nest.flatten(got), rt.nest.flatten(want), strict=True):
         np.testing.assert_array_equal(np.asarray(one), other)
 
@@ -201,7 +201,7 @@ MANY = np.random.default_rng(3).integers(0, 40, (60, 2))
     distances, cheapest, by_names, with_a_name, neighbours_by_key, by_key_with_a_name])
 def test_many_lists(program: Callable[..., Any], executor: str) -> None:
     want = program(MANY, 40)
-    got = rt.function(lambda edges: program(edges, 40), executor=executor)(rt.constant(MANY))
+    got = on(executor, lambda edges: program(edges, 40))(rt.constant(MANY))
     for one, other in zip(rt.nest.flatten(got), rt.nest.flatten(want), strict=True):
         np.testing.assert_array_equal(np.asarray(one), other)
 

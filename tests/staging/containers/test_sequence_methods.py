@@ -291,13 +291,13 @@ def test_a_character_of_text_at_an_index_of_the_graph() -> None:
     assert [staged(step, rt.constant(i), rt.constant(0)) for i in (0, 1, 2, 3, -1, -4)] == [1, -1, 1, 0, 0, 1]
     assert staged(run, rt.constant(10)) == 11
     for executor in EXECUTORS:
-        f = rt.function(lambda i: f"<{text[i]}>", executor=executor)
+        f = on(executor, lambda i: f"<{text[i]}>")
         assert f(rt.constant(1)) == "<->"
         for i in (4, -5):
             with pytest.raises(IndexError, match="string index out of range"):
                 f(rt.constant(i))
         with pytest.raises(TypeError):
-            rt.function(lambda x: text[x], executor=executor)(rt.constant(1.0))
+            on(executor, lambda x: text[x])(rt.constant(1.0))
 
 
 def reversed_part(x, i, j):

@@ -52,7 +52,7 @@ def test_bounds(fn: Callable[..., Any], executor: str) -> None:
 @pytest.mark.parametrize("fn", [assigned, deleted])
 @pytest.mark.parametrize("bounds", [(None, None, 2), (None, None, -2), (1, None, 3), (None, -1, 2), (0, 5, 1)])
 def test_known_bounds(fn: Callable[..., Any], bounds: tuple[Any, ...], executor: str) -> None:
-    staged = rt.function(lambda xs: fn(xs, *bounds), executor=executor)
+    staged = on(executor, lambda xs: fn(xs, *bounds))
     for xs in ([], [4], [1, 2, 3, 4, 5, 6]):
         assert plain(staged(rt.constant(xs, rt.int32))) == fn(xs, *bounds)
 

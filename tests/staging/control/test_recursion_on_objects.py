@@ -10,6 +10,7 @@ import runtime as rt
 from runtime.core.graph import Graph
 from runtime.staging.control.widened_recursion import WidenedRoutine
 from tests.plain_values import check_shown, executors, plain, shown
+from tests.traced_once import on
 
 
 class Cell:
@@ -365,9 +366,9 @@ def test_depth_first_search_over_objects_from_before_the_call(executor: str, vis
         nodes = vertices(24, tags)
         if tags and visited is not visited_from:
             with pytest.raises(rt.errors.StagingError, match="an item of a set|so is its `id`"):
-                rt.function(lambda k: visited(nodes, k), executor=executor)(rt.constant(k))
+                on(executor, lambda k: visited(nodes, k))(rt.constant(k))
             continue
-        found = rt.function(lambda k: visited(nodes, k), executor=executor)(rt.constant(k))
+        found = on(executor, lambda k: visited(nodes, k))(rt.constant(k))
         assert shown(found) == shown(visited(vertices(24), k))
 
 

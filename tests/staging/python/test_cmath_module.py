@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.traced_once import on
 
 NUMBERS = [0.5 + 0.25j, -1.5 + 2j, 2.0, -0.75j, complex(-2.0, -0.0)]
 NAMES = ["exp", "log", "log10", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
@@ -40,7 +41,7 @@ def test_errors(function: Callable[[Any], Any], z: complex, executor: str) -> No
     with pytest.raises(Exception) as wanted:
         function(z)
     with pytest.raises(wanted.type, match=str(wanted.value)):
-        rt.function(lambda x: function(x), executor=executor)(rt.constant(z, rt.complex128))
+        on(executor, lambda x: function(x))(rt.constant(z, rt.complex128))
 
 
 def test_a_transform_that_calls_itself() -> None:

@@ -268,7 +268,7 @@ def decided(xs):
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_lists_of_known_length_whose_items_decide(executor: str) -> None:
-    staged = rt.function(lambda *xs: decided([*xs]), executor=executor)
+    staged = on(executor, lambda *xs: decided([*xs]))
     for xs in ((3, 1, 2, 2), (1, 5, 0, 0), (2, 2, 2, 2)):
         assert plain(staged(*map(rt.constant, xs))) == decided(xs)
 

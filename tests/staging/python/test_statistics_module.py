@@ -59,7 +59,7 @@ def test_results_are_pythons(fn: Callable[[Any], Any], executor: str) -> None:
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_arrays_of_floats(executor: str) -> None:
     data = np.array(DATA)
-    found = rt.function(lambda x: (statistics.mean(x), statistics.stdev(x)), executor=executor)(data)
+    found = on(executor, lambda x: (statistics.mean(x), statistics.stdev(x)))(data)
     assert plain(found) == (statistics.mean(data), statistics.stdev(data))
 
 
@@ -69,7 +69,7 @@ def test_too_few_data(name: str, executor: str) -> None:
     function = getattr(statistics, name)
     with pytest.raises(statistics.StatisticsError) as want:
         function([])
-    traced = rt.function(lambda xs: function([x for x in xs if x > 5.0]), executor=executor)
+    traced = on(executor, lambda xs: function([x for x in xs if x > 5.0]))
     with pytest.raises(statistics.StatisticsError, match=str(want.value)):
         traced(rt.constant([1.0, 2.0]))
 

@@ -271,4 +271,4 @@ def test_flags_are_members_after_their_operators(program, executor: str) -> None
         found = rt.nest.map_structure(lambda x: x.numpy() if isinstance(x, rt.Tensor) else x, staged(rt.constant(xs)))
         assert found == program(xs), xs
     with pytest.raises(TypeError, match=re.escape("unsupported operand type(s) for |: 'Rights' and 'int'")):
-        rt.function(lambda x: (Rights.READ if x > 0 else Rights.RUN) | 3, executor=executor)(rt.constant(1))
+        on(executor, lambda x: (Rights.READ if x > 0 else Rights.RUN) | 3)(rt.constant(1))

@@ -737,9 +737,9 @@ def test_what_is_not_changed_may_be_shared() -> None:
 
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_random_programs(kind: str) -> None:
-    outcomes = [outcome(PROGRAMS[kind](seed).text, f"<sharing {kind} {seed}>") for seed in range(20)]
+    outcomes = [outcome(PROGRAMS[kind](seed).text, f"<sharing {kind} {seed}>") for seed in range(12)]
     assert {text for text in outcomes if "\n" in text} == set()
-    assert outcomes.count("same") > 5
+    assert outcomes.count("same") > 3
 
 
 def in_a_finally(x):
