@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,11 @@ TypeSpec.register(TensorSpec)
 TypeSpec.register(DatasetSpec)
 
 
-_TensorLike: TypeAlias = Tensor | Variable | np.ndarray[Any, Any] | np.generic | complex | str | bytes | Sequence[Any]
+if TYPE_CHECKING:
+    _TensorLike: TypeAlias = (
+        Tensor | Variable | np.ndarray[Any, Any] | np.generic | complex | str | bytes | Sequence[Any])
+else:  # `isinstance` refuses classes with parameters, and takes no int for a complex number
+    _TensorLike = Tensor | Variable | np.ndarray | np.generic | int | float | complex | str | bytes | Sequence
 
 
 class experimental(metaclass=Namespace):

@@ -409,6 +409,9 @@ def test_types_for_isinstance_and_annotations() -> None:
     assert isinstance(f, types.GenericFunction) and isinstance(f, types.PolymorphicFunction)
     assert isinstance(f.get_concrete_function(1.0), types.ConcreteFunction)
     assert isinstance(rt.constant(1), types.Tensor) and isinstance(rt.constant(1), types.TensorLike)
+    for like in (True, 1, 1.5, 1j, "a", b"a", [1], (1,), np.ones(2), np.float32(1), rt.Variable(1)):
+        assert isinstance(like, types.TensorLike), like
+    assert not isinstance({}, types.TensorLike) and not isinstance(None, types.TensorLike)
     dataset = rt.data.Dataset.range(6).window(2)
     assert isinstance(rt.TensorSpec([]), rt.TypeSpec) and isinstance(dataset.element_spec, rt.TypeSpec)
     assert not isinstance(rt.constant(1), rt.TypeSpec)
