@@ -17,6 +17,18 @@ from tests.traced_once import on
 executors = pytest.mark.parametrize("executor", ["numpy", "native"])
 
 
+def collecting(cases: list[Any]) -> Callable[..., Callable[[Any], Any]]:
+    """A decorator `@program(2, 5)` for functions: each is a case for each of these arguments."""
+    def program(*arguments: Any) -> Callable[[Any], Any]:
+        def add(fn: Any) -> Any:
+            cases.extend([pytest.param(fn, n, id=f"{fn.__name__}-{n}") for n in arguments])
+            return fn
+
+        return add
+
+    return program
+
+
 def plain(value: Any) -> Any:
     if isinstance(value, rt.Tensor):
         return value.numpy().tolist()

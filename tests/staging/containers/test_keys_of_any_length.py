@@ -11,19 +11,12 @@ from ways import HAS_LLVM
 
 import runtime as rt
 from runtime.errors import StagingError
-from tests.plain_values import plain
+from tests.plain_values import collecting, plain
 
 EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
 PROGRAMS: list[Any] = []
 ITEMS = [1, 2, 3, 1, 2, 3, 1, 2]
-
-
-def program(*arguments: int):
-    def add(fn):
-        PROGRAMS.extend([pytest.param(fn, n, id=f"{fn.__name__}-{n}") for n in arguments])
-        return fn
-
-    return add
+program = collecting(PROGRAMS)
 
 
 @program(0, 1, 7)

@@ -15,18 +15,12 @@ from ways import HAS_LLVM
 
 import runtime as rt
 from runtime.errors import StagingError
+from tests.plain_values import collecting
 from tests.traced_once import on
 
 EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
 PROGRAMS: list[Any] = []
-
-
-def program(*arguments: int):
-    def add(fn):
-        PROGRAMS.extend([pytest.param(fn, n, id=f"{fn.__name__}-{n}") for n in arguments])
-        return fn
-
-    return add
+program = collecting(PROGRAMS)
 
 
 @program(0, 1, 4)
