@@ -172,13 +172,13 @@ CONST: Final = Op("const", _const_kernel, _const_rule, samples=_const_samples,
                   doc="A value known at trace time: `value` is an array.")
 
 
-def _cast_kernel(x: Any, *, dtype: DType, weak: bool = False) -> Any:
+def _cast_kernel(x: Any, *, dtype: DType, weak: bool = False, fits: bool = False) -> Any:
     if dtype_of(x).is_complex and not dtype.is_complex:
         x = x.real
     return x.astype(dtype.np)
 
 
-def _cast_rule(x: TensorType, *, dtype: DType, weak: bool = False) -> TensorType:
+def _cast_rule(x: TensorType, *, dtype: DType, weak: bool = False, fits: bool = False) -> TensorType:
     if not isinstance(x, TensorType):
         raise DTypeError(f"cannot cast {x} to {dtype.name}")
     if x.dtype.is_string is not dtype.is_string:
@@ -188,8 +188,11 @@ def _cast_rule(x: TensorType, *, dtype: DType, weak: bool = False) -> TensorType
 
 
 def _cast_errors(node: Any) -> Errors:
-    """The errors of Python's int(x): for NaN and infinity, and ints beyond 64 bits."""
+    """The errors of Python's int(x): for NaN and infinity, and ints beyond 64 bits; and those of Python numbers that
+    have to be in the range of the dtype (`fits`)."""
     source, target = node.operands[0].type.dtype, node.outputs[0].type
+    if node.params.get("fits"):
+        return (InvalidNumberError, NumberOverflowError) if source.is_floating else (NumberOverflowError,)
     if not (target.weak and target.dtype.is_integer):
         return ()
     if source.is_floating:
@@ -204,4 +207,4 @@ def _cast_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 CAST: Final = Op("cast", _cast_kernel, _cast_rule, samples=_cast_samples, errors=_cast_errors,
-                 doc="The value in another dtype.")
+                 doc="The value in another dtype; `fits`: a Python number that is an error beyond its range.")

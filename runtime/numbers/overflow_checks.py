@@ -49,7 +49,7 @@ def is_checked(node: Node) -> bool:
 
 def add_checks(graph: Graph, numbers: Mapping[Node, Position | None]) -> None:
     """Add checks to the nodes `numbers` of the graph and its sub-graphs, with these positions: results computed from
-    Python numbers alone, and casts of Python ints to int32."""
+    Python numbers alone, and casts of Python numbers to dtypes with less range."""
     if not numbers:
         return
     bounds = Bounds(graph, numbers)
@@ -79,6 +79,8 @@ class _Check:
         name = self.node.op.name
         if isinstance(self.result.type, ListType) or (name == "cast" and self.result.type.dtype is int32):
             self._narrowed()
+        elif name == "cast" and self.result.type.dtype is not int64:
+            self._stored()
         elif name == "cast":
             self._converted()
         elif self.result.type.dtype.is_floating:
@@ -155,6 +157,29 @@ class _Check:
             text + f" does not fit int32, which goes from {low} to {high}: ints of Python's become that where they are "
             "returned, or meet a tensor of int32",
             remedy="Begin with a tensor of 64 bits, such as rt.constant(0, rt.int64)."))
+        self.nodes.append(self.node)
+
+    def _stored(self) -> None:
+        """The check for Python numbers that become elements of an array of ints, with NumPy's errors."""
+        (x,) = self.node.inputs
+        assert isinstance(x.type, TensorType) and isinstance(self.result.type, TensorType)
+        dtype = self.result.type.dtype
+        low, high = dtype.limits
+        if not x.type.dtype.is_floating and within(self.bounds.of(x), (low, high)):
+            return
+        self.nodes.pop()
+        if x.type.dtype.is_floating:
+            self._unless(self._apply("equal", x, x), InvalidNumberError("cannot convert float NaN to integer"))
+            fits = self._apply("bitwise_and", self._apply("greater", x, self._like(low - 1.0, x)),
+                               self._apply("less", x, self._like(high + 1.0, x)))
+        else:
+            bounds = [("greater_equal", low)] * (low > INT64[0]) + [("less_equal", high)] * (high < INT64[1])
+            each = [self._apply(name, x, self._like(bound, x)) for name, bound in bounds]
+            fits = each[0] if len(each) == 1 else self._apply("bitwise_and", *each)
+        text = "an item" if x.type.shape else formatted(GraphTensor(x))
+        self._unless(fits, NumberOverflowError(
+            text + f" does not fit {dtype.name}, which goes from {low} to {high}",
+            remedy="Take the remainder first (% m), or give the array a dtype with more bits."))
         self.nodes.append(self.node)
 
     def _converted(self) -> None:

@@ -67,7 +67,7 @@ def _wide_routine(routine: Routine) -> Routine:
 
 def _has_numbers(graph: Graph) -> bool:
     types = [value.type for value in (*graph.parameters, *graph.outputs)]
-    types += [value.type for node in graph.walk() for value in node.outputs]
+    types += [value.type for node in graph.walk() for value in [*node.outputs, *node.inputs * ("fits" in node.params)]]
     return any(_wide(type) is not type for type in types)
 
 
@@ -169,6 +169,7 @@ class _Copy:
                 self.made[node.outputs[0]] = found
             else:
                 params = {**node.params, "dtype": _tensor(type).dtype}
+                params.pop("fits", None)  # a node of its own checks that
                 if not _tensor(type).weak:
                     params.pop("weak", None)
                 self._add(node, (found,), params, wide)

@@ -99,13 +99,15 @@ def numpy_dtype(dtype: Any) -> DType:
 
 
 def astype(x: Any, dtype: Any, copy: bool = True) -> Tensor:
-    """The tensor in another dtype: floats are truncated, complex numbers keep their real part."""
+    """The tensor in another dtype: floats are truncated, complex numbers keep their real part. A number of Python's
+    that is beyond an integer dtype is an error, as in NumPy."""
     source, wanted = elements(x) if isinstance(x, _PYTHON) else convert_to_tensor(x), numpy_dtype(dtype)
     if source.dtype is wanted:
         return source
     if wanted.is_bool:
         return logic.not_equal(source, 0)
-    result: Tensor = apply(CAST, source, dtype=wanted)
+    fits = source.type.weak and wanted.is_integer and source.dtype.level <= 2
+    result: Tensor = apply(CAST, source, dtype=wanted, **({"fits": True} if fits else {}))
     return result
 
 

@@ -65,3 +65,52 @@ def test_beside_a_tensor_they_adapt() -> None:
         return np.where(x > 0, 1, 0) * x, np.maximum(x, counted(x)[0])
 
     assert [each.dtype for each in f(rt.constant([1, -2]))] == [rt.int32, rt.int32]
+
+
+def counted_to(o: Any, n: int) -> None:
+    for i in range(n):
+        o[i] = i
+
+
+def floats(o: Any, n: int) -> None:
+    for i in range(n):
+        o[i] = i * 1.5
+
+
+def below_zero(o: Any, n: int) -> None:
+    for i in range(n):
+        o[i] = 100 - i
+
+
+def many_at_once(o: Any, n: int) -> None:
+    k = 0
+    for _ in range(n):
+        k += 1
+    o[:2] = k
+
+
+def caught(o: Any, n: int) -> None:
+    for i in range(n):
+        try:
+            o[i] = i
+        except OverflowError:
+            o[i] = 7
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint64])
+@pytest.mark.parametrize("given", [int, rt.constant])
+@pytest.mark.parametrize("f", [counted_to, floats, below_zero, many_at_once, caught])
+def test_python_numbers_that_do_not_fit_an_array_are_errors(
+    f: Callable[[Any, int], None], given: Callable[[int], Any], dtype: Any, executor: str
+) -> None:
+    want, got = np.zeros(300, dtype), np.zeros(300, dtype)
+    staged = rt.function(f, executor=executor)
+    try:
+        f(want, 300)
+    except OverflowError:
+        with pytest.raises(OverflowError, match=f"(does not fit|out of bounds for) {np.dtype(dtype)}"):
+            staged(got, given(300))
+    else:
+        staged(got, given(300))
+        np.testing.assert_array_equal(got, want)
