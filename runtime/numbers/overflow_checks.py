@@ -15,7 +15,7 @@ import numpy as np
 
 from runtime.core.errors import (
     DivisionByZeroError,
-    DTypeError,
+    DTypeOverflowError,
     InvalidArgumentError,
     InvalidNumberError,
     NumberOverflowError,
@@ -77,7 +77,9 @@ class _Check:
 
     def add(self) -> None:
         name = self.node.op.name
-        if isinstance(self.result.type, ListType) or (name == "cast" and self.result.type.dtype is int32):
+        is_float = name == "cast" and self.node.inputs[0].type.dtype.is_floating  # type: ignore[union-attr]
+        if isinstance(self.result.type, ListType) or (
+                name == "cast" and self.result.type.dtype is int32 and not is_float):
             self._narrowed()
         elif name == "cast" and self.result.type.dtype is not int64:
             self._stored()
@@ -153,7 +155,7 @@ class _Check:
         low, high = int32.limits
         narrow = self._apply("cast", number, dtype=int32)
         fits = self._apply("equal", self._apply("cast", narrow, dtype=int64), number)
-        self._unless(fits, DTypeError(
+        self._unless(fits, DTypeOverflowError(
             text + f" does not fit int32, which goes from {low} to {high}: ints of Python's become that where they are "
             "returned, or meet a tensor of int32",
             remedy="Begin with a tensor of 64 bits, such as rt.constant(0, rt.int64)."))

@@ -89,6 +89,13 @@ def many_at_once(o: Any, n: int) -> None:
     o[:2] = k
 
 
+def doubled(o: Any, n: int) -> None:
+    k = 1
+    for i in range(n):
+        k = k * 2 % 2**40
+        o[i] = k
+
+
 def caught(o: Any, n: int) -> None:
     for i in range(n):
         try:
@@ -98,9 +105,9 @@ def caught(o: Any, n: int) -> None:
 
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint64])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int32, np.uint64])
 @pytest.mark.parametrize("given", [int, rt.constant])
-@pytest.mark.parametrize("f", [counted_to, floats, below_zero, many_at_once, caught])
+@pytest.mark.parametrize("f", [counted_to, floats, below_zero, many_at_once, doubled, caught])
 def test_python_numbers_that_do_not_fit_an_array_are_errors(
     f: Callable[[Any, int], None], given: Callable[[int], Any], dtype: Any, executor: str
 ) -> None:
