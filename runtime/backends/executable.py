@@ -22,13 +22,15 @@ class Findable(Protocol):
     """A trace that native code can look up."""
 
     def known(
-        self, front: tuple[Any, ...], calls: array[int], used: array[int], arrays: Sequence[Any],
-        items: Sequence[tuple[Any, Any, Any]] = (),
+        self, front: tuple[Any, ...], calls: array[int], used: array[int], args: Sequence[Any], inputs: Sequence[bool],
+        run: Callable[..., Any], items: Sequence[tuple[Any, Any, Any]] | None = (),
     ) -> tuple[Any, ...]:
-        """`front` with this trace added, for arguments of the types of these arrays. Native code counts the calls in
-        `calls` and stores the number of the last one in `used`. `items` are guards: a dict and a key, or a weak
-        reference to an object and an attribute's name, with the expected value; or None, a cell and its expected
-        content."""
+        """`front` with this trace added, for calls like that with these arguments: tensors; arrays; numbers; and None,
+        bools and strings, which must be the same. `inputs`: which of them are inputs of the graph; the values of the
+        other numbers must be the same. Native code counts the calls in `calls` and stores the number of the last one in
+        `used`. If it cannot run the graph itself, it calls `run` with the arguments, with arrays in place of tensors.
+        `items` are guards: a dict and a key, or a weak reference to an object and an attribute's name, with the
+        expected value; or None, a cell and its expected content. If they are None, it is `run` that checks guards."""
 
     def forgotten(self, front: tuple[Any, ...]) -> tuple[Any, ...]:
         """`front` without this trace."""
@@ -55,9 +57,10 @@ class Executable(Protocol):
         """A function from arrays for the graph's inputs to a tuple of read-only arrays of exactly the output types. For
         a list it gives a tuple of its elements, or one array of which they are the rows."""
 
-    def findable(self, run: Callable[..., Any], single: bool) -> Findable | None:
-        """An entry for native code to look up the trace, or None. `run`: its function from arrays to its result;
-        `single`: whether that is a tensor of the only array that `function()` returns."""
+    def findable(self, returned: tuple[Any, ...] | None, only_arrays: bool) -> Findable | None:
+        """An entry for native code to look up the trace, or None. `returned`: a tuple with what calls return, which is
+        empty for a tensor of the first array that `function()` returns; None if Python has to make it. `only_arrays`:
+        whether a call, also one that raises, changes nothing but arrays."""
 
     def inspect_llvm(self, optimized: bool = True) -> str: ...
 

@@ -68,9 +68,10 @@ class ConcreteFunction:
     __slots__ = (
         "__weakref__", "_aliases", "_array_pattern", "_captured", "_changes_attributes", "_compiled", "_compiling",
         "_defaults", "_donated", "_executor", "_has_numbers", "_is_final", "_is_single", "_loses_writes", "_optimized",
-        "_own", "_pack", "_signature", "_unused", "_variables", "_writes_tensors", "can_change", "failed",
-        "fast_math", "findable", "graph", "guards", "identified", "input_specs", "is_kept", "name", "on_arrays",
-        "overwritten_places", "reading", "run", "structured_input_signature", "structured_outputs", "types", "used")
+        "_own", "_pack", "_returns_tensor", "_signature", "_unused", "_variables", "_writes_tensors", "can_change",
+        "failed", "fast_math", "findable", "graph", "guards", "identified", "input_specs", "is_kept", "name",
+        "on_arrays", "overwritten_places", "reading", "run", "structured_input_signature", "structured_outputs",
+        "types", "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
@@ -112,8 +113,10 @@ class ConcreteFunction:
         self._is_final = False
         """Whether after an error nothing has to be done but to leave the arrays as they are; set when compiled."""
         self._captured = captured  # pre-existing NumPy arrays, inputs of the graph after the leaves
-        self._is_single = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor) and not (
-            pack.uses_call or captured) and returned.type.dtype is graph.outputs[0].type.dtype  # type: ignore[union-attr]
+        self._returns_tensor = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor) and not (
+            pack.returns_arguments or captured
+        ) and returned.type.dtype is graph.outputs[0].type.dtype  # type: ignore[union-attr]
+        self._is_single = self._returns_tensor and not pack.uses_call
         self._optimized: Graph | None = None
         self._compiled: Executable | None = None
         self._compiling = threading.RLock()
@@ -160,7 +163,9 @@ class ConcreteFunction:
                     self.run = self._runner(arrays)
                     self.on_arrays = self._on_arrays(arrays)
                     self.overwritten_places = made.overwritten
-                    self.findable = None if self._captured else made.findable(self.run_arrays, self._is_single)
+                    constant = self._pack.constant
+                    returned = () if self._returns_tensor else None if constant is None else (constant.value,)
+                    self.findable = None if self._captured else made.findable(returned, self._pack.only_arrays)
                     self._compiled = made
         return self._compiled
 
@@ -240,12 +245,18 @@ class ConcreteFunction:
         return sum(type.shape.count(None) for type in self.types if isinstance(type, TensorType))
 
     @property
-    def serves_arrays(self) -> bool:
-        """Whether nothing remains to be done after the graph has run on the arrays of a call, also if it raises."""
+    def is_served_by_graph(self) -> bool:
+        """Whether nothing remains to be done after the graph has run on the arrays of a call; if it raises, nothing
+        either, or the call can be repeated."""
         pack, made = self._pack, self._executable
-        return (self._is_final and made.is_closed and not pack.returns_arguments and not self.captures_arrays
+        return (pack.only_arrays and made.is_closed and not pack.returns_arguments and not self.captures_arrays
                 and made.overwritten == {place for place, _ in pack.arrays} and not self._variables
-                and (self.guards is None or not self.guards.others))
+                and (self._is_final or self.can_repeat) and (self.guards is None or not self.guards.others))
+
+    @property
+    def can_repeat(self) -> bool:
+        """Whether a call whose graph raises has changed nothing."""
+        return not self._executable.overwritten or self._executable.restores
 
     @property
     def takes_variables(self) -> bool:

@@ -52,7 +52,7 @@ class Reference:
     def function(self) -> Callable[..., tuple[Any, ...]]:
         return executable(self.graph)
 
-    def findable(self, run: Callable[..., Any], single: bool) -> None:
+    def findable(self, returned: tuple[Any, ...] | None, only_arrays: bool) -> None:
         """Does nothing: calls always go through Python."""
 
     def inspect_llvm(self, optimized: bool = True) -> str:

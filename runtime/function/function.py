@@ -37,7 +37,6 @@ from runtime.core.traceback_replay import show_users
 from runtime.core.types import Type, join_types
 from runtime.function.adopted_objects import calling
 from runtime.function.array_arguments import ArrayArguments
-from runtime.function.array_calls import ArrayCalls
 from runtime.function.assumed_ranks import runs_again, with_ranks_found
 from runtime.function.attribute_state import AttributeStates, NeedsAttributes
 from runtime.function.concrete import ConcreteFunction
@@ -45,6 +44,7 @@ from runtime.function.constant_guards import holds, large_in
 from runtime.function.escaped_tensors import belongs, closes_over_graph_value
 from runtime.function.forms import Forms
 from runtime.function.inspection import Inspected
+from runtime.function.known_calls import inputs_among, with_call
 from runtime.function.method import Method
 from runtime.function.object_results import has_objects
 from runtime.function.pack import Pack
@@ -104,7 +104,6 @@ class Function(Called, Inspected):
         self._methods: dict[int, tuple[ref[Any], Function]] = {}
         self._lock = threading.RLock()
         self._fast: dict[tuple[Any, ...], ConcreteFunction] = {}  # by dtype and shape of eager tensors
-        self._array_calls = ArrayCalls()
         self._exact: dict[Hashable, ConcreteFunction] = {}  # by structure and shapes
         self._groups: dict[Hashable, list[ConcreteFunction]] = {}  # by structure
         self._watched: dict[ConcreteFunction, list[Any]] = {}  # weak references to objects in its keys
@@ -144,9 +143,6 @@ class Function(Called, Inspected):
                     if found is not None and (found.guards is None or found.guards.hold()):
                         clock[0] = found.used[0] = clock[0] + 1
                         return found.run_arrays(*arrays)
-                if self._array_calls and (ready := self._array_calls.find(args)) is not None:
-                    clock[0] = ready[0].used[0] = clock[0] + 1
-                    return ready[0].on_arrays(*ready[1])
             return self._call(args, kwargs)
         except BaseException as error:
             show_users(error)
@@ -212,19 +208,17 @@ class Function(Called, Inspected):
         concrete.used[0] = self._clock[0]
         if graph is None and not recorders:
             concrete.compile()
-            if not (kwargs or concrete.captures_arrays or call.attributes) and len(args) == len(call.leaves):
-                if all(type(x) is EagerTensor for x in args) and not call.own:  # such as a list that is a default
-                    self._remember_arrays([x._array for x in args], concrete)
-                elif concrete in self._watched:
-                    self._array_calls.remember(args, call, concrete)
         try:
-            return concrete.apply(call.leaves, call, call.variables)
+            result = concrete.apply(call.leaves, call, call.variables)
         except BaseException as error:
             if not call.overwritten:  # otherwise its changes have been made already
                 raised.note(error, concrete)
             if call.undo is not None and raised.is_of_program(error) and not runs_again(call, error):
                 call.undo()
             raise
+        if graph is None and not (kwargs or recorders or concrete.captures_arrays or call.attributes):
+            self._remember_call(args, call, concrete)
+        return result
 
     def _concrete_for(self, call: Call, graph: Graph | None) -> ConcreteFunction | None:
         """The trace for a call; None if the call is to be traced into `graph`, that of its caller."""
@@ -403,22 +397,25 @@ class Function(Called, Inspected):
                 self._exact.clear()
             self._exact[key] = concrete
 
-    def _remember_arrays(self, arrays: list[Any], concrete: ConcreteFunction) -> None:
-        key = tuple([part for x in arrays for part in (x.dtype, x.shape)])
+    def _remember_call(self, args: tuple[Any, ...], call: Call, concrete: ConcreteFunction) -> None:
+        """Note the trace that has served a call, for native code to find it."""
+        inputs = inputs_among(args, call, concrete)
+        if inputs is None:
+            return
+        tensors = all(type(x) is EagerTensor for x in args)
+        key = tuple([part for x in args for part in (x._array.dtype, x._array.shape)]) if tensors else ()
         with self._lock:
-            if key in self._fast or concrete not in self._watched:
+            if concrete not in self._watched or (tensors and key in self._fast):
                 return
-            if len(self._fast) >= _MAX_ALIASES:
+            if max(len(self._fast), len(self._front and self._front[2])) >= _MAX_ALIASES:
                 self._forget_arrays()
-            self._fast[key] = concrete
-            concrete.failed = leaving(concrete, WeakMethod(self._leave))
-            items = () if concrete.guards is None else concrete.guards.items
-            if concrete.findable is not None and items is not None:
-                self._front = concrete.findable.known(self._front, self._clock, concrete.used, arrays, items)
+            if tensors:
+                self._fast[key] = concrete
+                concrete.failed = leaving(concrete, WeakMethod(self._leave))
+            self._front = with_call(self._front, self._clock, concrete, args, inputs, WeakMethod(self._call))
 
     def _forget_arrays(self) -> None:
         self._fast, self._front = {}, ()
-        self._array_calls.clear()
 
     def _insert(self, call: Call, key: Hashable, concrete: ConcreteFunction) -> None:
         if len(self._watched) >= self.max_traces:
@@ -446,7 +443,7 @@ class Function(Called, Inspected):
             self._history.remove(concrete)
             if concrete.findable is not None:
                 self._front = concrete.findable.forgotten(self._front)
-            tables: tuple[dict[Any, ConcreteFunction], ...] = self._fast, self._exact, self._array_calls
+            tables: tuple[dict[Any, ConcreteFunction], ...] = self._fast, self._exact
             for table in tables:
                 for key in [key for key, value in table.items() if value is concrete]:
                     del table[key]

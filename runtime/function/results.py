@@ -115,7 +115,7 @@ def plan(
     written = [(place, len(outputs) + k) for k, (place, _) in enumerate(arrays)]
     outputs += [contents for _, contents in arrays]
     return Pack(part, changes, references, planner.uses_call, written,
-                bool(outside.call.arrays) and not changed and outside.can_change_only_arrays)
+                not changed and outside.can_change_only_arrays)
 
 
 class _Planner:

@@ -45,7 +45,8 @@ from runtime.numpy.array_layouts import Layout, described
 from runtime.ops.shape_refinement import refined
 
 __all__ = [
-    "ArrayPattern", "Call", "InvalidArgumentsError", "ObjectSpec", "Signature", "count", "share_memory", "weakly",
+    "ArrayPattern", "Call", "InvalidArgumentsError", "ObjectSpec", "Signature", "count", "is_plain", "share_memory",
+    "weakly",
     "with_arrays",
 ]
 
@@ -183,7 +184,7 @@ class Call:
         if isinstance(x, Tensor):
             return self._leaf(x, x.type)
         if is_array(x):
-            if not _is_plain(x):
+            if not is_plain(x):
                 tensor = convert_to_tensor(x)
                 return self._leaf(tensor, tensor.type, x)
             view = self.borrowed[len(self.leaves)] = EagerTensor(x)
@@ -322,7 +323,7 @@ def with_arrays(call: Call | None, arrays: Sequence[Any], leaves: Sequence[Any])
     """A copy of a call that also passes these `leaves`, for arrays that are not arguments."""
     made = Call((), {}) if call is None else copy.copy(call)
     borrowed = {len(made.passed) + k: leaf for k, (x, leaf) in enumerate(zip(arrays, leaves, strict=True))
-                if _is_plain(x)}
+                if is_plain(x)}
     made.borrowed = {**made.borrowed, **borrowed}
     made.passed = [*made.passed, *arrays]
     return made
@@ -351,7 +352,7 @@ def layout_of(x: Any) -> Layout:
     return "C" if x.is_contiguous else None if x.model is None else described(x.model)
 
 
-def _is_plain(x: Any) -> bool:
+def is_plain(x: Any) -> bool:
     """Whether native code can use the memory of an array directly."""
     return (type(x) is np.ndarray and x.ndim > 0 and x.dtype.char in _PLAIN and x.dtype.isnative
             and x.flags.c_contiguous and x.flags.aligned)

@@ -1,6 +1,10 @@
-"""Calls with arrays that take the short way to a known trace, and those that must not."""
+"""Calls with arrays and numbers that native code serves by a known trace, and those that it must not."""
 from __future__ import annotations
 
+import math
+import signal
+import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -44,7 +48,7 @@ def f() -> Any:
     made = rt.function(scaled, executor="native")
     for _ in range(2):
         both(made, scaled, np.arange(4.0), np.ones(4), 1)
-    assert len(made._array_calls) == 1
+    assert len(made._front[2]) == 1
     return made
 
 
@@ -98,7 +102,7 @@ def test_what_else_a_call_changes() -> None:
         assert len(LOG) == count
     with pytest.raises(IndexError):
         f(np.arange(4.0), np.ones(4), rt.constant(9))
-    assert len(LOG) == 4 and not f._array_calls
+    assert len(LOG) == 4 and not f._front
 
 
 def test_arrays_that_are_returned() -> None:
@@ -167,7 +171,7 @@ def test_a_function_without_a_result_makes_no_tensor(executor: str, monkeypatch:
     f = rt.function(summed, executor=executor)
     arrays = np.arange(5.0), np.zeros(5)
     assert f(*arrays) is None
-    known = len(f._array_calls)
+    known = len(f._front[2]) if f._front else 0
     if known:
         monkeypatch.setattr(EagerTensor, "own", None)
     for k in range(3):
@@ -178,3 +182,120 @@ def test_a_function_without_a_result_makes_no_tensor(executor: str, monkeypatch:
     with pytest.raises(IndexError):
         f(arrays[0], arrays[1][:3])
     assert arrays[1].tolist() == [2, 4, 6, 8, 10]
+
+
+def native_call(fn: Any, *args: Any) -> Any:
+    """The result of a call that runs no Python."""
+    seen: list[str] = []
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, _: seen.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        result = fn(*args)
+    finally:
+        sys.setprofile(before)
+    assert not seen
+    return result
+
+
+def stepped(a, n, x):
+    for i in range(len(a)):
+        a[i] = a[i] * x + n
+    return a[0] / (a[1] + 1.0)
+
+
+@pytest.mark.filterwarnings("ignore::runtime.function.retracing.RetracingWarning")
+def test_no_python_runs_with_numbers() -> None:
+    f = rt.function(stepped, executor="native")
+    numbers = [(1, 0.5), (1, 0.0), (1, -0.0), (True, 0.5), (1.0, 0.5), (-1, math.inf), (2, math.nan), (3, 1.5),
+               (4, 2.5), (-2**63, 0.25), (2**40, 7.0), (5, 1e300)]
+    for _ in range(3):  # numbers become inputs at the fifth value
+        for n, x in numbers:
+            found, expected = np.array([-0.0, 2.0]), np.array([-0.0, 2.0])
+            with np.errstate(all="ignore"):
+                assert np.array_equal(f(found, n, x), stepped(expected, n, x), equal_nan=True)
+            assert found.tobytes() == expected.tobytes() or math.isnan(x), (n, x)
+    for n, x in ((3, 1.5), (-7, -0.0), (10, 2.0)):
+        a = np.array([1.0, 2.0])
+        native_call(f, a, n, x)
+        assert a.tolist() == [x + n, 2 * x + n]
+    with pytest.raises(rt.errors.DTypeError, match="does not fit int64"):
+        f(np.array([1.0, 2.0]), 2**64, 0.5)
+
+
+def test_numbers_that_are_equal_and_others() -> None:
+    """Constants of a trace are told apart by class and bits."""
+    f = rt.function(lambda x, k: x * k if k is not None else x, executor="native")
+    x = np.array([1.0, 2.0])
+    for _ in range(3):
+        for k in (0.0, -0.0, 0, False, True, 1, None):
+            expected = x if k is None else x * k
+            assert np.asarray(f(x, k)).tobytes() == expected.tobytes(), k
+    assert np.asarray(native_call(f, x, -0.0)).tobytes() == (x * -0.0).tobytes()
+    assert native_call(f, x, None).numpy().tolist() == [1, 2]
+
+
+def located(a, b):
+    a[0] += 1.0
+    for i in range(len(b) + 1):
+        a[i] += b[i]
+
+
+def test_an_error_after_writes_is_the_users() -> None:
+    f = rt.function(located, executor="native")
+    a, b = np.zeros(4), np.ones(4)
+    for count in range(1, 4):
+        with pytest.raises(IndexError) as error:
+            f(a, b)
+        assert error.traceback[-1].name == "located" and a.tolist() == [2 * count] + [count] * 3
+
+
+def counting(a, n):
+    k = 0
+    while k < n:
+        a[k % 4] += 1
+        k += 1
+
+
+def test_threads_and_interrupts() -> None:
+    """While one call runs, another one of the same trace does not use its memory."""
+    f = rt.function(counting, executor="native")
+    arrays = [np.zeros(4) for _ in range(4)]
+    for n in range(4, 12):
+        f(np.zeros(4), n)
+    threads = [threading.Thread(target=lambda a=a: [f(a, 400_000) for _ in range(5)]) for a in arrays]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [a.tolist() for a in arrays] == [[500_000.0] * 4] * 4
+
+    def interrupt(*_: Any) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(TimeoutError):
+            f(arrays[0], 2**50)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    a = np.zeros(4)
+    native_call(f, a, 8)
+    assert a.tolist() == [2.0] * 4
+
+
+def test_nothing_leaks() -> None:
+    f = rt.function(stepped, executor="native")
+    a, n, x = np.array([1.0, 0.0]), 1000, 0.5
+    for k in range(6):
+        f(a, k, k + 0.5)
+
+    def references() -> list[int]:
+        return [sys.getrefcount(obj) for obj in (a, n, x, f, f._front, np.dtype(np.float64), EagerTensor)]
+
+    native_call(f, a, n, x)
+    before = references()
+    for _ in range(1000):
+        f(a, n, x)
+    assert references() == before

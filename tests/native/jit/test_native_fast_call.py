@@ -190,9 +190,11 @@ def test_other_arguments() -> None:
         assert f(x).numpy() == 3
     assert native_call(f, x).numpy() == 3
     assert native_call(f, *[x], **{}).numpy() == 3
-    for args, kwargs in (((), {"x": x}), ((np.float32(1),), {}), ((x, 2.0), {}), ((x,), {"y": 2.0})):
+    for args, kwargs in (((), {"x": x}), ((np.float32(1),), {}), ((x,), {"y": 2.0})):
         f(*args, **kwargs)
         assert python_call(f, *args, **kwargs).numpy() == 3
+    f(x, 2.0)
+    assert native_call(f, x, 2.0).numpy() == 3
     variable = rt.Variable(1.0)
     f(variable)
     assert python_call(f, variable).numpy() == 3
@@ -859,7 +861,8 @@ def test_layouts_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert possible()
     for name, wrong in (("_CALL", 136), ("_SIZE", 8), ("_RANK", 48), ("_DTYPE", 48), ("_KIND", 16), ("ARRAY", 0),
                         ("_KNOWN", 0), ("_ITEMS", 0), ("_EAGERLY", 0), ("DATA", 40), ("DIMS", 40), ("FLAGS", 80),
-                        ("_STRIDES", 32), ("_BASE", 16), ("_REFERENCES", 56), ("ITEMS_OF_LIST", 8)):
+                        ("_STRIDES", 32), ("_BASE", 16), ("_REFERENCES", 56), ("ITEMS_OF_LIST", 8),
+                        ("_FLOAT", 8)):
         with monkeypatch.context() as patch:
             patch.setattr(fast_call, name, wrong)
             assert not possible(), name

@@ -26,8 +26,8 @@ from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import ListType, TensorType
 
-__all__ = ["DATA", "DIMS", "ENTRY", "FLAGS", "NOT_PLAIN", "OTHER_SIZES", "PLAIN", "SYMBOLS", "TYPE", "define_entry",
-           "description", "field", "freeze", "restore", "write"]
+__all__ = ["DATA", "DIMS", "ENTRY", "FLAGS", "NOT_PLAIN", "OTHER_SIZES", "PLAIN", "SYMBOLS", "TYPE", "WRITEABLE",
+           "define_entry", "description", "field", "freeze", "restore", "write"]
 
 ENTRY: Final = "runtime_call"
 NOT_PLAIN: Final = 3  # the status for an array that is not aligned and in C order
@@ -36,7 +36,7 @@ OTHER_SIZES: Final = 5  # the status for sizes for which the code was not made
 # Offsets in CPython's and NumPy's structures (64-bit builds; NumPy 1 and 2).
 TYPE, _VALUE, DATA, DIMS, FLAGS = 8, 16, 16, 32, 64
 PLAIN: Final = 0x0001 | 0x0100  # C_CONTIGUOUS, ALIGNED
-_WRITEABLE: Final = 0x0400
+WRITEABLE: Final = 0x0400
 
 # The words that describe a body: its address, the number of arguments, the number of inputs among them, the number of
 # words it takes, whether it may take long, how many variables it assigns. Then one word for each argument: a bit for
@@ -231,7 +231,7 @@ def field(b: Builder, obj: Val, offset: int, ty: str) -> Val:
 def freeze(b: Builder, array: Val) -> None:
     """Make a result read-only."""
     place = b.offset(array, FLAGS, "i8")
-    b.store(b.and_(b.load("i32", place), const("i32", ~_WRITEABLE)), place)
+    b.store(b.and_(b.load("i32", place), const("i32", ~WRITEABLE)), place)
 
 
 def restore(b: Builder, frame: Val) -> None:

@@ -25,9 +25,10 @@ from runtime.backends.native.codegen.variables import ASSIGN, variables_of
 from runtime.backends.native.control import control_flow, exceptions, routines
 from runtime.backends.native.control.routines import why_not_direct
 from runtime.backends.native.jit.call_abi import NOT_PLAIN, OTHER_SIZES, description, write
+from runtime.backends.native.jit.call_table import Body, Findable
 from runtime.backends.native.jit.compile import Code, address_of, has_fma, vector_bits
 from runtime.backends.native.jit.explain import report
-from runtime.backends.native.jit.fast_call import FRONT, Body, Findable, install, is_possible
+from runtime.backends.native.jit.fast_call import FRONT, install, is_possible
 from runtime.backends.native.jit.overwritten_inputs import are_few, overwritten_inputs
 from runtime.backends.native.jit.unstack import UNSTACK, can_unstack, unstacked, wrapped
 from runtime.backends.native.kernels import (
@@ -51,6 +52,7 @@ from runtime.core.config import threads
 from runtime.core.graph import Graph
 from runtime.core.persistent_list import Items
 from runtime.core.profiling import phase
+from runtime.core.traceback_replay import show_users
 from runtime.core.types import ListType
 from runtime.core.variable_bindings import Placeholder, bound
 
@@ -127,7 +129,6 @@ class Native:
         self.restores, self.may_raise = w.restores, graph.may_raise
         self.graph = graph
         self.fast_math = fast_math
-        self.body: Body | None = None
         with phase(f"LLVM: {graph.name}"):
             self.code = Code(self.text, lambda address: description(w, address))
         self.frames: list[Frame] = []
@@ -163,22 +164,55 @@ class Native:
     def explain(self) -> str:
         return report(self.lowering)
 
-    def findable(self, run: Callable[..., Any], single: bool) -> Findable | None:
-        """An entry for native code to look up the trace; native code can run the body itself if that never calls
-        Python."""
+    def findable(self, returned: tuple[Any, ...] | None, only_arrays: bool) -> Findable | None:
+        """An entry for native code to look up the trace; native code can run the body itself if that calls Python only
+        to raise."""
         if not is_possible():
             return None
-        return Findable([v.type for v in self.graph.inputs], run, self.body if single else None)
+        body = None if returned is None or (self.lowering.long and not only_arrays) else self._body(returned)
+        return Findable([v.type for v in self.graph.inputs], body)
+
+    def _body(self, returned: tuple[Any, ...]) -> Body | None:
+        w = self.lowering
+        results = _Results(w, self.donated)
+        outputs = results.donated or [None] * len(results.makers)
+        makes = outputs.count(None)
+        if self._locks() or w.storages or w.objects or w.direct or not self.is_closed or not results.are_arrays or (
+                makes != (not returned) or (makes and outputs[0] is not None)):
+            return None
+        if self.overwritten and not (self.restores or self.is_final):
+            return None  # an error would have to restore them
+        frame = self._new_frame()
+
+        repeats = not self.overwritten or self.restores
+
+        def failed(status: int) -> None:
+            error = self._failure(status, frame.call, frame.words)
+            if not repeats:
+                show_users(error)
+                raise error
+
+        return Body(self.code.body, frame.words.ctypes.data, bool(w.long), outputs, w.outputs[0][1] if makes else None,
+                    returned[0] if returned else None, failed, (self.code, frame, self.addresses, self.constants))
+
+    def _new_frame(self) -> Frame:
+        return Frame(self.lowering.slots, self.addresses.ctypes.data, Call(0, self.call_sites)
+                     if self.call_sites else None)
+
+    def _locks(self) -> tuple[list[Any], list[Any]] | None:
+        """The variables that a call assigns, and the locks of the sources of random numbers; None if there are
+        none. A thread that updates a variable must see the updates of the others."""
+        w = self.lowering
+        assigned = [v.storage for v in variables_of(w.graph, ops=ASSIGN)]
+        sources = [source.lock for source in sorted(w.sources, key=id)]
+        return (assigned, sources) if assigned or sources else None
 
     def function(self) -> Callable[..., tuple[Any, ...]]:
         """The function that runs the code for arrays, in the cheapest sufficient way."""
         w = self.lowering
         results = _Results(w, self.donated)
-        # a thread that updates a variable must see the updates of the others
-        assigned = [v.storage for v in variables_of(w.graph, ops=ASSIGN)]
-        sources = [source.lock for source in sorted(w.sources, key=id)]
-        if assigned or sources:
-            return _locked(self._general(results), assigned, sources)
+        if (locks := self._locks()) is not None:
+            return _locked(self._general(results), *locks)
         if w.storages or w.objects or not self.is_closed or not results.are_arrays:
             return self._general(results)
         shared = None if w.slots or w.long or w.call_sites else Frame(0, self.addresses.ctypes.data)
@@ -227,9 +261,9 @@ class Native:
     def _simple(self, results: _Results, shared: Frame | None) -> Callable[..., tuple[Any, ...]]:
         """For graphs of arrays that call Python only to raise; `shared` is the frame of all calls, if they need no
         memory of their own."""
-        native, frames, constants = self.code.function, self.frames, self.addresses.ctypes.data
+        native, frames = self.code.function, self.frames
         empty, makers, donated = results.empty, results.makers, bool(results.donated)
-        slots, call_sites, recurs = self.lowering.slots, self.call_sites, bool(self.lowering.direct)
+        recurs = bool(self.lowering.direct)
         places = [place for place in results.donated if place is not None]
         only_donated = donated and len(places) == len(results.donated)
 
@@ -241,7 +275,7 @@ class Native:
             try:
                 frame = shared or frames.pop()
             except IndexError:
-                frame = Frame(slots, constants, Call(0, call_sites) if call_sites else None)
+                frame = self._new_frame()
             words = frame.words
             if recurs:
                 words[STACK_WORD] = stack_limit()
@@ -264,10 +298,8 @@ class Native:
         self, results: _Results, shared: Frame, simple: Callable[..., tuple[Any, ...]]
     ) -> Callable[..., tuple[Any, ...]]:
         """For one result; `simple` handles unusual arguments."""
-        w, native, empty, words = self.lowering, self.code.function, results.empty, shared.words
+        native, empty, words = self.code.function, results.empty, shared.words
         ((shape, dtype),) = results.makers
-        ((_, result),) = w.outputs
-        self.body = Body(self.code.body, words.ctypes.data, result, (self.code, shared, self.addresses, self.constants))
 
         def run_on_one(x: Any) -> tuple[Any, ...]:
             made = empty(shape, dtype)
@@ -280,7 +312,7 @@ class Native:
                 return simple(*inputs)
             return (made,)
 
-        return run_on_one if len(w.graph.inputs) == 1 else run_single
+        return run_on_one if len(self.graph.inputs) == 1 else run_single
 
     def _failure(self, status: int, call: Call | None, words: Any) -> BaseException:
         if status == 1:

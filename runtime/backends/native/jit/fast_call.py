@@ -1,62 +1,80 @@
-"""The fast path of a call: `fn(x)` goes from CPython to native code, if a trace for such tensors is cached.
+"""The fast path of a call: `fn(x)` goes from CPython to native code, if a trace for such arguments is cached.
 
-`runtime_front` replaces the `tp_call` of the class. It finds the trace by the dtypes and shapes of the arguments,
-allocates the result's array (or reuses that of an earlier small result that nothing refers to), runs the body and makes
-the tensor; for a trace that needs Python it calls a Python function with the arrays. All other calls go to the original
-slot, which calls `__call__`: this defines what a call means, is what the class shows, and adds the traces that it finds
-to the table that native code reads.
-
-The table is part of the function's `_front`, a tuple that keeps alive everything the table refers to. It is immutable:
-an update replaces it, and native code holds a reference to the tuple that it found until the body has run.
+`runtime_front` replaces the `tp_call` of the class. It finds the trace by the dtypes and shapes of tensors and arrays,
+the types of Python numbers, and the values of the rest; allocates the result's array (or reuses that of an earlier
+small result that nothing refers to), runs the body and makes the tensor; for a trace that needs Python it calls a
+Python function with the arguments. All other calls go to the original slot, which calls `__call__`: this defines what a
+call means, is what the class shows, and adds the traces that it finds to the table that native code reads
+(`call_table.py`).
 """
 from __future__ import annotations
 
 import ctypes
 import functools
 import weakref
-from array import array
 from collections.abc import Callable, Sequence
 from types import CellType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from runtime.backends.executable import Called
 from runtime.backends.native.abi.interrupts import INTERRUPTED
-from runtime.backends.native.jit.call_abi import DATA, DIMS, FLAGS, PLAIN, TYPE, field, freeze, restore
+from runtime.backends.native.jit.call_abi import (
+    DATA,
+    DIMS,
+    FLAGS,
+    OTHER_SIZES,
+    PLAIN,
+    TYPE,
+    WRITEABLE,
+    field,
+    freeze,
+    restore,
+)
 from runtime.backends.native.llvm.builder import Builder, Module, Val, const
 from runtime.core.config import settings
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import open_traces
-from runtime.core.types import TensorType, Type
 
-__all__ = ["ARRAY", "FRONT", "FRONT_SYMBOLS", "ITEMS_OF_LIST", "TENSOR", "Body", "Findable", "define_front", "install",
-           "is_possible", "words_of"]
+__all__ = [
+    "ARRAY", "CALLS", "CELL", "FACTOR", "FRONT", "FRONT_SYMBOLS", "ITEMS_OF_LIST", "KEY", "MASK", "MOST_ARGUMENTS",
+    "MOST_TAKEN", "MOST_WORDS", "OF_ARRAY", "OF_CELL", "OF_DICT", "OF_OBJECT", "PLACES", "RESULT", "TENSOR", "VALUES",
+    "define_front", "install", "is_possible", "kind_of", "words_of"]
 
 FRONT: Final = "runtime_front"
 _CALL: Final = 128  # offset of `tp_call` in a class
 _SIZE, _RANK, _STRIDES, _BASE, _DTYPE, _REFERENCES = 16, 24, 40, 48, 56, 72  # of a tuple or dict; of an array
+_FLOAT: Final = 16  # of the value of a float
 ITEMS_OF_LIST: Final = 24  # offset of the address of a list's items
 _KIND: Final = 24  # of a dtype: 8 bytes, of which the fourth is not part of the kind
 _KIND_MASK: Final = ~(0xFF << 24)
 
-_MOST_ARGUMENTS: Final = 16
-_MOST_WORDS: Final = 48  # of a key
-_MOST_KEPT: Final = 1024  # bytes of a result whose array is reused: NumPy also caches small memory
-_FACTOR: Final = 0x9E3779B97F4A7C15  # for Fibonacci hashing
+MOST_ARGUMENTS: Final = 16
+MOST_WORDS: Final = 48  # of a key
+RESULT: Final = MOST_ARGUMENTS  # index of the address of the result
+KEY: Final = MOST_ARGUMENTS + 1  # index of the first word of the key
+MOST_TAKEN: Final = 2 * MOST_ARGUMENTS + MOST_WORDS  # words of a body
+FACTOR: Final = 0x9E3779B97F4A7C15  # for Fibonacci hashing
 
-# The words of a table: the address of the count of calls; the number of slots less one; and for each slot the address
-# of an entry, or 0. The words of an entry: the length of its key; the address of the word with the time of the trace's
-# last use; the addresses of the body and of its frame; the dtype, rank and flags of the result; the address of the
-# arrays of the last two results, or 0; the number of words of the body besides the result; and the address and number
-# of the guards, each four words: its kind; the dict or weak reference, or 0; the key, or the address of the cell's
-# content; and the expected object. (Without a body: 0, and the object to call with the arrays.) Then the key: for each
-# argument its dtype with its rank, and its dimensions. Then for each word of the body its index in a buffer that has
-# the addresses of the arrays, _MOST_ARGUMENTS at most, and then the key. Then the dimensions and strides of the result.
-_CALLS, _MASK, _PLACES = range(3)
-(_KEY_SIZE, _USED, _BODY, _FRAME, _RESULT_DTYPE, _RESULT_RANK, _RESULT_FLAGS, _KEPT, _TAKEN, _GUARDS, _GUARD_COUNT,
- _KEY) = range(12)
-_OF_CELL, _OF_DICT, _OF_OBJECT = range(3)
+# The words of a table: the address of the count of calls; the arguments, one bit for each, whose values are in keys if
+# they are numbers; the number of slots less one; and for each slot the address of an entry, or 0. The words of an
+# entry: the length of its key; the address of the word with the time of the trace's last use; the addresses of the body
+# and of its frame (without a body: 0, and the object to call with the arguments); whether the frame is in use; whether
+# the body may take long; the object to call with the status of a call that fails, after which Python repeats the call
+# if that does not raise; the object that a call returns, or 0 for a tensor of the new array; the dtype, rank and flags
+# of that; the address of the arrays of the last two results, or 0; the number of words of the body; the address and
+# number of the guards, each four words: its kind; the dict or weak reference, or 0; the key, or the address of the
+# cell's content; and the expected object; and the number of arguments that are arrays. Then the key: for each tensor or
+# array its dtype with its rank, and its dimensions; for each number its class, and perhaps its value; for any other
+# argument its address. Then for each word of the body its index in a buffer that has the address of the data of each
+# argument, MOST_ARGUMENTS at most, then that of the result, and then the key. Then the dimensions and strides of the
+# result. Then for each array the number of the argument, and its size in bytes.
+CALLS, VALUES, MASK, PLACES = range(4)
+(_KEY_SIZE, _USED, _BODY, _FRAME, _BUSY, _LONG, _FAILED, _RETURNED, _RESULT_DTYPE, _RESULT_RANK, _RESULT_FLAGS, _KEPT,
+ _TAKEN, _GUARDS, _GUARD_COUNT, _ARRAY_COUNT, _KEY) = range(17)
+OF_CELL, OF_DICT, OF_OBJECT = range(3)
+OF_ARRAY: Final = 0x80 << 24  # marks the dtype of an array of the caller's in a key
 
 
 def words_of(obj: Any, size: int) -> list[int]:
@@ -79,8 +97,9 @@ def _place_of_slot(cls: type, name: str) -> int:
 
 
 _MARK: Final = object()
+_HALF: Final = 0.5
 _ITEMS: Final = _place_of(_MARK, (_MARK,), tuple.__basicsize__ + 8)  # offset of a tuple's first item
-_CELL: Final = _place_of(_MARK, CellType(_MARK), CellType.__basicsize__)
+CELL: Final = _place_of(_MARK, CellType(_MARK), CellType.__basicsize__)
 _KNOWN: Final = _place_of_slot(Called, "_front")
 ARRAY: Final = _place_of_slot(EagerTensor, "_array")
 _EAGERLY: Final = _place_of_slot(type(settings), "run_eagerly")
@@ -98,7 +117,7 @@ class _Other:
     pass
 
 
-def _kind(dtype: Any) -> int:
+def kind_of(dtype: Any) -> int:
     """What distinguishes the dtypes of tensors: the letters of kind, type and byte order, and the type number."""
     return int(ctypes.c_int64.from_address(id(dtype) + _KIND).value & _KIND_MASK)
 
@@ -113,10 +132,12 @@ def is_possible() -> bool:
     rank, flags = words[_RANK // 8] & 0xFFFFFFFF, words[FLAGS // 8] & 0xFFFFFFFF
     dims, strides = ([ctypes.c_int64.from_address(words[place // 8] + 8 * axis).value for axis in range(2)]
                      for place in (DIMS, _STRIDES))
-    kind = _kind(x.dtype).to_bytes(8, "little")
-    return (all((_ITEMS, _CELL, _KNOWN, ARRAY, _EAGERLY)) and _call_of(_Callable) != 0 == _call_of(_Other)
-            and words_of((1, 2, 3), _SIZE + 8)[-1] == 3 and (words[DATA // 8], words[_DTYPE // 8]) == (
-                x.ctypes.data, id(x.dtype)) and (rank, dims, flags) == (2, [2, 3], x.flags.num)
+    kind = kind_of(x.dtype).to_bytes(8, "little")
+    return (all((_ITEMS, CELL, _KNOWN, ARRAY, _EAGERLY)) and _call_of(_Callable) != 0 == _call_of(_Other)
+            and words_of((1, 2, 3), _SIZE + 8)[-1] == 3
+            and ctypes.c_double.from_address(id(_HALF) + _FLOAT).value == _HALF
+            and (words[DATA // 8], words[_DTYPE // 8]) == (x.ctypes.data, id(x.dtype))
+            and (rank, dims, flags) == (2, [2, 3], x.flags.num)
             and (strides, words[_BASE // 8]) == ([12, 4], 0) and _can_keep(x)
             and kind[:4] == f"{x.dtype.kind}{x.dtype.char}{x.dtype.byteorder}\0".encode()
             and int.from_bytes(kind[4:], "little") == x.dtype.num)
@@ -141,11 +162,12 @@ def _of_numpy(index: int) -> int:
     return int(ctypes.c_size_t.from_address(get(module._ARRAY_API, None) + 8 * index).value)
 
 
-_NEW, TENSOR, _TRACES, _SETTINGS, _PYTHON = (
-    "PyArray_NewFromDescr", "runtime_tensor_class", "runtime_open_traces", "runtime_settings", "runtime_python_call")
+_NEW, TENSOR, _FLOATS, _INTS, _TRACES, _SETTINGS, _PYTHON = (
+    "PyArray_NewFromDescr", "runtime_tensor_class", "runtime_float_class", "runtime_int_class", "runtime_open_traces",
+    "runtime_settings", "runtime_python_call")
 FRONT_SYMBOLS: Final = {
-    _NEW: _of_numpy(94), TENSOR: id(EagerTensor), _TRACES: id(open_traces), _SETTINGS: id(settings),
-    _PYTHON: _call_of(_Callable)}
+    _NEW: _of_numpy(94), TENSOR: id(EagerTensor), _FLOATS: id(float), _INTS: id(int), _TRACES: id(open_traces),
+    _SETTINGS: id(settings), _PYTHON: _call_of(_Callable)}
 """Addresses that this code uses."""
 
 
@@ -158,96 +180,6 @@ def install(front: int) -> None:
         ctypes.c_size_t.from_address(id(cls) + _CALL).value = front
 
 
-class Body(NamedTuple):
-    """The code of a graph whose only arguments are arrays, whose only result is an array, and that does not call
-    Python."""
-
-    address: int
-    frame: int
-    result: TensorType
-    keeps_alive: Any  # objects that must live while the code can run
-
-
-class Findable:
-    """A trace that native code can find: to run its body if it has one, else to call `run` with arrays."""
-
-    __slots__ = ("_body", "_run", "_types")
-
-    def __init__(self, types: Sequence[Type], run: Callable[..., Any], body: Body | None) -> None:
-        self._types = types
-        self._body = body
-        self._run = run
-
-    def known(
-        self, front: tuple[Any, ...], calls: array[int], used: array[int], arrays: Sequence[Any],
-        items: Sequence[tuple[Any, Any, Any]] = (),
-    ) -> tuple[Any, ...]:
-        """See `runtime.backends.executable.Findable`."""
-        key: list[int] = []
-        taken: list[int] = []
-        for k, (x, type) in enumerate(zip(arrays, self._types, strict=True)):
-            assert isinstance(type, TensorType)
-            key.append(_kind(x.dtype) | len(x.shape) << 24)
-            taken += [k, *[_MOST_ARGUMENTS + len(key) + axis for axis, size in enumerate(type.shape) if size is None]]
-            key += x.shape
-        if len(arrays) > _MOST_ARGUMENTS or len(key) > _MOST_WORDS:
-            return front
-        place = 0
-        for word in key:
-            place = (place ^ word) * _FACTOR & (1 << 64) - 1
-        looked_at = np.array([(_OF_CELL, 0, id(at) + _CELL, id(expected)) if within is None else
-                              (_OF_DICT if isinstance(within, dict) else _OF_OBJECT, id(within), id(at), id(expected))
-                              for within, at, expected in items], np.int64)
-        head = [len(key), used.buffer_info()[0], 0, id(self._run), 0, 0, 0, 0]
-        made: Any = None
-        kept: list[Any] = []
-        if self._body is not None:
-            address, frame, result, _ = self._body
-            made = np.empty(result.shape, result.dtype.np)
-            made.flags.writeable = False
-            if made.nbytes <= _MOST_KEPT:
-                kept = [None, None]
-            head[2:] = (address, frame, id(result.dtype.np), made.ndim, made.flags.num,
-                        words_of(kept, ITEMS_OF_LIST + 8)[-1])
-        shape = () if made is None else (*made.shape, *made.strides)
-        words = np.array([*head, len(taken), looked_at.ctypes.data, len(items), *key, *taken, *shape], np.int64)
-        entries = (*(front[2] if front else ()), _Entry(place >> 32, words, self, used, kept, (items, looked_at)))
-        if front and 2 * len(entries) < len(front[0]) - _PLACES:
-            table = front[0].copy()
-            _put(table, entries[-1])
-            return table, calls, entries
-        return _front(calls, entries)
-
-    def forgotten(self, front: tuple[Any, ...]) -> tuple[Any, ...]:
-        """See `runtime.backends.executable.Findable`."""
-        return front and _front(front[1], tuple([entry for entry in front[2] if entry.trace is not self]))
-
-
-class _Entry(NamedTuple):
-    place: int  # the first slot to try, before probing the next ones
-    words: Any
-    trace: Findable
-    used: array[int]
-    kept: list[Any]  # the arrays of the last two results, the older one first
-    items: Any  # the guards, kept alive
-
-
-def _front(calls: array[int], entries: tuple[_Entry, ...]) -> tuple[Any, ...]:
-    size = 2 << (2 * len(entries)).bit_length()
-    table = np.zeros(_PLACES + size, np.int64)
-    table[_CALLS], table[_MASK] = calls.buffer_info()[0], size - 1
-    for entry in entries:
-        _put(table, entry)
-    return table, calls, entries
-
-
-def _put(table: Any, entry: _Entry) -> None:
-    place, mask = entry.place, int(table[_MASK])
-    while table[_PLACES + (place & mask)]:
-        place += 1
-    table[_PLACES + (place & mask)] = entry.words.ctypes.data
-
-
 def define_front(module: Module) -> None:
     """`ptr runtime_front(self, args, kwargs)`."""
     for name, result, *types in (
@@ -255,15 +187,18 @@ def define_front(module: Module) -> None:
             ("PyDict_GetItem", "ptr", "ptr", "ptr"), ("PyObject_CallNoArgs", "ptr", "ptr"), ("PyErr_Clear", "void"),
             ("PyObject_GenericGetAttr", "ptr", "ptr", "ptr"),
             ("PyObject_VectorcallDict", "ptr", "ptr", "ptr", "i64", "ptr"), (_PYTHON, "ptr", "ptr", "ptr", "ptr"),
-            ("PyType_GenericAlloc", "ptr", "ptr", "i64"), ("Py_IncRef", "void", "ptr"), ("Py_DecRef", "void", "ptr")):
+            ("PyType_GenericAlloc", "ptr", "ptr", "i64"), ("Py_IncRef", "void", "ptr"), ("Py_DecRef", "void", "ptr"),
+            ("PyLong_AsLongLongAndOverflow", "i64", "ptr", "ptr"), ("PyLong_FromLong", "ptr", "i64"),
+            ("PyObject_CallFunctionObjArgs", "ptr", "ptr", "ptr", "ptr"), ("PyEval_SaveThread", "ptr"),
+            ("PyEval_RestoreThread", "void", "ptr")):
         module.declare(name, result, *types)
-    for name in (TENSOR, _TRACES, _SETTINGS, "_Py_FalseStruct", "PyArray_Type_"):
+    for name in (TENSOR, _FLOATS, _INTS, _TRACES, _SETTINGS, "_Py_FalseStruct", "PyArray_Type_"):
         module.globals[name] = "external global i8"
     module.define(FRONT, "ptr", ["ptr", "ptr", "ptr"], _call, "nounwind", linkage="")
 
 
 def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
-    zero, null = const("i64", 0), Val("ptr", "null")
+    zero, one, null = const("i64", 0), const("i64", 1), Val("ptr", "null")
     python = b.label("python")
 
     def need(condition: Val) -> None:
@@ -279,20 +214,27 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
     need(b.icmp("eq", b.call("i64", "PyDict_Size", Val("ptr", f"@{_TRACES}")), zero))
     with b.when(b.icmp("ne", kwargs, null)):
         need(b.icmp("eq", b.call("i64", "PyDict_Size", kwargs), zero))
-    buffer = b.alloca("i64", _MOST_ARGUMENTS + _MOST_WORDS)
-    key, arrays = b.offset(buffer, _MOST_ARGUMENTS, "i64"), b.alloca("ptr", _MOST_ARGUMENTS)
-    size, place = _read(b, args, arrays, buffer, key, need)
+    buffer = b.alloca("i64", KEY + MOST_WORDS)
+    key, arrays = b.offset(buffer, KEY, "i64"), b.alloca("ptr", MOST_ARGUMENTS)
     table = field(b, field(b, front, _ITEMS, "ptr"), DATA, "ptr")
+    values = b.load("i64", b.offset(table, VALUES, "i64"))
+    size, place = _read(b, args, arrays, buffer, key, values, need)
     entry = _find(b, table, key, size, place, need)
 
+    def place_of(k: int) -> Val:
+        return b.offset(entry, k, "i64")
+
     def word(k: int, ty: str = "i64") -> Val:
-        return b.load(ty, b.offset(entry, k, "i64"))
+        return b.load(ty, place_of(k))
 
     _look(b, word(_GUARDS, "ptr"), word(_GUARD_COUNT), need)
+    sources, taken, kept = b.offset(place_of(_KEY), size, "i64"), word(_TAKEN), word(_KEPT, "ptr")
+    dims = b.offset(sources, taken, "i64")
+    _check_overlaps(b, buffer, b.offset(dims, b.shl(word(_RESULT_RANK), one), "i64"), word(_ARRAY_COUNT), need)
 
     def count() -> None:
-        calls = b.load("ptr", b.offset(table, _CALLS, "i64"))
-        number = b.add(b.load("i64", calls), const("i64", 1))
+        calls = b.load("ptr", b.offset(table, CALLS, "i64"))
+        number = b.add(b.load("i64", calls), one)
         b.store(number, calls)
         b.store(number, word(_USED, "ptr"))
 
@@ -300,13 +242,18 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
         b.call("void", "Py_DecRef", front)
         b.line(f"ret {result}")
 
-    b.call("void", "Py_IncRef", front)
+    def go_to_python() -> None:
+        b.call("void", "Py_DecRef", front)
+        b.jump(python)
+
     body, frame = word(_BODY, "ptr"), word(_FRAME, "ptr")
+    b.call("void", "Py_IncRef", front)
     with b.when(b.icmp("eq", body, null)):
         count()
         leave(b.call("ptr", "PyObject_VectorcallDict", frame, arrays, field(b, args, _SIZE, "i64"), null))
-    sources, taken, kept = b.offset(b.offset(entry, _KEY, "i64"), size, "i64"), word(_TAKEN), word(_KEPT, "ptr")
-    dims = b.offset(sources, taken, "i64")
+    with b.when(b.icmp("ne", word(_BUSY), zero)):  # in another thread, or in Python code that an error runs
+        go_to_python()
+    returned = word(_RETURNED, "ptr")
     free = _free(b, kept, word, dims)
 
     def again() -> list[Val]:
@@ -323,27 +270,55 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
             leave(null)
         return [made]
 
-    (result,) = b.either(b.icmp("ne", free, null), again, new)
-    words = b.alloca("i64", _MOST_ARGUMENTS + _MOST_WORDS + 1)
+    def array() -> list[Val]:
+        (result,) = b.either(b.icmp("ne", free, null), again, new)
+        b.store(field(b, result, DATA, "i64"), b.offset(buffer, RESULT, "i64"))
+        return [result]
+
+    (result,) = b.either(b.icmp("eq", returned, null), array, lambda: [null])
+    words = b.alloca("i64", MOST_TAKEN)
     with b.loop(zero, taken) as k:
         source = b.load("i64", b.offset(sources, k, "i64"))
         b.store(b.load("i64", b.offset(buffer, source, "i64")), b.offset(words, k, "i64"))
-    b.store(field(b, result, DATA, "i64"), b.offset(words, taken, "i64"))
-    status = b.call_pointer("i32", body, frame, words)
+
+    def aside() -> list[Val]:
+        state = b.call("ptr", "PyEval_SaveThread")
+        status = b.call_pointer("i32", body, frame, words)
+        b.call("void", "PyEval_RestoreThread", state)
+        return [status]
+
+    b.store(one, place_of(_BUSY))
+    (status,) = b.either(
+        b.icmp("ne", word(_LONG), zero), aside, lambda: [b.call_pointer("i32", body, frame, words)])
     with b.when(b.icmp("ne", status, const("i32", 0))):
-        b.call("void", "Py_DecRef", result)
+        with b.when(b.icmp("ne", result, null)):
+            b.call("void", "Py_DecRef", result)
         with b.when(b.icmp("eq", status, const("i32", INTERRUPTED))):
             restore(b, frame)
+            b.store(zero, place_of(_BUSY))
             leave(null)
-        b.call("void", "Py_DecRef", front)
-        b.jump(python)
+        with b.when(b.icmp("ne", status, const("i32", OTHER_SIZES))):
+            number = b.call("ptr", "PyLong_FromLong", b.convert("sext", status, "i64"))
+            nothing = b.call("ptr", "PyObject_CallFunctionObjArgs", word(_FAILED, "ptr"), number, null)
+            b.call("void", "Py_DecRef", number)
+            with b.when(b.icmp("eq", nothing, null)):
+                b.store(zero, place_of(_BUSY))
+                count()
+                leave(null)
+            b.call("void", "Py_DecRef", nothing)
+        b.store(zero, place_of(_BUSY))
+        go_to_python()
+    b.store(zero, place_of(_BUSY))
+    count()
+    with b.when(b.icmp("ne", returned, null)):
+        b.call("void", "Py_IncRef", returned)
+        leave(returned)
     freeze(b, result)
     with b.when(b.and_(b.icmp("eq", free, null), b.icmp("ne", kept, null))):
         older = b.load("ptr", kept)
         b.call("void", "Py_IncRef", result)
         _shift(b, kept, result)
         b.call("void", "Py_DecRef", older)
-    count()
     b.call("void", "Py_DecRef", front)
     tensor = b.call("ptr", "PyType_GenericAlloc", Val("ptr", f"@{TENSOR}"), zero)
     with b.when(b.icmp("eq", tensor, null)):
@@ -353,6 +328,21 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
     b.line(f"ret {tensor}")
     b.start(python)
     return b.call("ptr", _PYTHON, own, args, kwargs)
+
+
+def _check_overlaps(b: Builder, addresses: Val, arrays: Val, count: Val, need: Callable[[Val], None]) -> None:
+    """Continue only if no two arrays share memory."""
+    def extent(k: Val) -> tuple[Val, Val]:
+        first = b.shl(k, const("i64", 1))
+        number, size = (b.load("i64", b.offset(arrays, b.add(first, const("i64", i)), "i64")) for i in (0, 1))
+        begin = b.load("i64", b.offset(addresses, number, "i64"))
+        return begin, b.add(begin, size)
+
+    with b.loop(const("i64", 1), count) as i:
+        begin, end = extent(i)
+        with b.loop(const("i64", 0), i) as j:
+            other, last = extent(j)
+            need(b.or_(b.icmp("ule", end, other), b.icmp("ule", last, begin)))
 
 
 def _look(b: Builder, items: Val, count: Val, need: Callable[[Val], None]) -> None:
@@ -374,8 +364,8 @@ def _look(b: Builder, items: Val, count: Val, need: Callable[[Val], None]) -> No
         kind = b.load("i64", b.offset(items, first, "i64"))
         within, at, expected = (b.load("ptr", b.offset(items, b.add(first, const("i64", i)), "i64")) for i in (1, 2, 3))
         (now,) = b.either(
-            b.icmp("eq", kind, const("i64", _OF_DICT)), lambda: [b.call("ptr", "PyDict_GetItem", within, at)],
-            lambda: b.either(b.icmp("eq", kind, const("i64", _OF_CELL)), lambda: [b.load("ptr", at)],
+            b.icmp("eq", kind, const("i64", OF_DICT)), lambda: [b.call("ptr", "PyDict_GetItem", within, at)],
+            lambda: b.either(b.icmp("eq", kind, const("i64", OF_CELL)), lambda: [b.load("ptr", at)],
                              lambda: [of_object(within, at)]))
         need(b.icmp("eq", now, expected))
 
@@ -421,44 +411,78 @@ def _is(b: Builder, obj: Val, name: str) -> Val:
     return b.icmp("eq", obj, Val("ptr", f"@{name}"))
 
 
-def _read(b: Builder, args: Val, arrays: Val, addresses: Val, key: Val, need: Callable[[Val], None]) -> list[Val]:
-    """Read the arrays of the arguments, the addresses of their data, and the key, if all are tensors of plain arrays;
-    returns the size of the key, and the hash that gives the first slot."""
+def _read(
+    b: Builder, args: Val, arrays: Val, addresses: Val, key: Val, values: Val, need: Callable[[Val], None]
+) -> list[Val]:
+    """Read the arguments, with the arrays of tensors; the addresses of their data; and the key. `values`: the arguments
+    whose values are in keys if they are numbers. Returns the size of the key, and the hash that gives the first
+    slot."""
     zero, one = const("i64", 0), const("i64", 1)
+    ints = b.alloca("i64", MOST_ARGUMENTS)
+    overflows = b.alloca("i32", 1)
 
     def add(word: Val, state: Sequence[Val]) -> list[Val]:
         size, place = state
         b.store(word, b.offset(key, size, "i64"))
-        return [b.add(size, one), b.mul(b.xor(place, word), const("i64", _FACTOR))]
+        return [b.add(size, one), b.mul(b.xor(place, word), const("i64", FACTOR))]
 
     def argument(k: Val, state: Sequence[Val]) -> list[Val]:
-        x = field(b, b.offset(args, k, "ptr"), _ITEMS, "ptr")
-        need(_is(b, field(b, x, TYPE, "ptr"), TENSOR))
-        x = field(b, x, ARRAY, "ptr")
-        need(b.icmp("ne", x, Val("ptr", "null")))  # null for a tensor without `__init__`
-        need(_is(b, field(b, x, TYPE, "ptr"), "PyArray_Type_"))
-        need(b.icmp("eq", b.and_(field(b, x, FLAGS, "i32"), const("i32", PLAIN)), const("i32", PLAIN)))
-        b.store(x, b.offset(arrays, k, "ptr"))
-        b.store(field(b, x, DATA, "i64"), b.offset(addresses, k, "i64"))
-        rank, dims = b.convert("zext", field(b, x, _RANK, "i32"), "i64"), field(b, x, DIMS, "ptr")
-        need(b.icmp("ult", b.add(state[0], rank), const("i64", _MOST_WORDS)))
-        kind = b.and_(field(b, field(b, x, _DTYPE, "ptr"), _KIND, "i64"), const("i64", _KIND_MASK))
-        return b.folded(zero, rank, add(b.or_(kind, b.shl(rank, const("i64", 24))), state),
-                        lambda axis, state: add(b.load("i64", b.offset(dims, axis, "i64")), state))
+        passed = field(b, b.offset(args, k, "ptr"), _ITEMS, "ptr")
+        kind = field(b, passed, TYPE, "ptr")
+        b.store(passed, b.offset(arrays, k, "ptr"))
+
+        def tensor() -> list[Val]:
+            x = field(b, passed, ARRAY, "ptr")
+            need(b.icmp("ne", x, Val("ptr", "null")))  # null for a tensor without `__init__`
+            need(_is(b, field(b, x, TYPE, "ptr"), "PyArray_Type_"))
+            b.store(x, b.offset(arrays, k, "ptr"))
+            return array(x, PLAIN, 0)
+
+        def array(x: Val, flags: int, mark: int) -> list[Val]:
+            need(b.icmp("eq", b.and_(field(b, x, FLAGS, "i32"), const("i32", flags)), const("i32", flags)))
+            b.store(field(b, x, DATA, "i64"), b.offset(addresses, k, "i64"))
+            rank, dims = b.convert("zext", field(b, x, _RANK, "i32"), "i64"), field(b, x, DIMS, "ptr")
+            need(b.icmp("ult", b.add(state[0], rank), const("i64", MOST_WORDS)))
+            kind = b.and_(field(b, field(b, x, _DTYPE, "ptr"), _KIND, "i64"), const("i64", _KIND_MASK))
+            kind = b.or_(b.or_(kind, const("i64", mark)), b.shl(rank, const("i64", 24)))
+            return b.folded(zero, rank, add(kind, state),
+                            lambda axis, state: add(b.load("i64", b.offset(dims, axis, "i64")), state))
+
+        def other() -> list[Val]:
+            need(b.icmp("ult", b.add(state[0], one), const("i64", MOST_WORDS)))
+            return b.either(_is(b, kind, _FLOATS), lambda: number(b.offset(passed, _FLOAT, "i8")), int_or_object)
+
+        def int_or_object() -> list[Val]:
+            return b.either(_is(b, kind, _INTS), of_int, lambda: add(b.op("i64", f"ptrtoint {passed} to i64"), state))
+
+        def of_int() -> list[Val]:
+            place = b.offset(ints, k, "i64")
+            b.store(b.call("i64", "PyLong_AsLongLongAndOverflow", passed, overflows), place)
+            need(b.icmp("eq", b.load("i32", overflows), const("i32", 0)))
+            return number(place)
+
+        def number(place: Val) -> list[Val]:
+            b.store(b.op("i64", f"ptrtoint {place} to i64"), b.offset(addresses, k, "i64"))
+            known = add(b.op("i64", f"ptrtoint {kind} to i64"), state)
+            in_key = b.icmp("ne", b.and_(b.lshr(values, k), one), zero)
+            return b.either(in_key, lambda: add(b.load("i64", place), known), lambda: known)
+
+        return b.either(_is(b, kind, TENSOR), tensor, lambda: b.either(
+            _is(b, kind, "PyArray_Type_"), lambda: array(passed, PLAIN | WRITEABLE, OF_ARRAY), other))
 
     count = field(b, args, _SIZE, "i64")
-    need(b.icmp("ule", count, const("i64", _MOST_ARGUMENTS)))
+    need(b.icmp("ule", count, const("i64", MOST_ARGUMENTS)))
     return b.folded(zero, count, [zero, zero], argument)
 
 
 def _find(b: Builder, table: Val, key: Val, size: Val, place: Val, need: Callable[[Val], None]) -> Val:
     """The entry with that key; without one, the call is left to Python."""
     zero, search, found = const("i64", 0), b.label("search"), b.label("found")
-    first, mask = b.lshr(place, const("i64", 32)), b.load("i64", b.offset(table, _MASK, "i64"))
+    first, mask = b.lshr(place, const("i64", 32)), b.load("i64", b.offset(table, MASK, "i64"))
     before = b.block
     b.start(search)
     place, close = b.open_phi("i64", first, before)
-    entry = b.load("ptr", b.offset(b.offset(table, b.and_(place, mask), "i64"), _PLACES, "i64"))
+    entry = b.load("ptr", b.offset(b.offset(table, b.and_(place, mask), "i64"), PLACES, "i64"))
     need(b.icmp("ne", entry, Val("ptr", "null")))
     wanted = b.offset(entry, _KEY, "i64")
 
