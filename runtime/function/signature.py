@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import itertools
 import re
 import weakref
 from collections import deque
@@ -539,7 +540,8 @@ class Signature:
                 names.append(leaf.name or name if isinstance(leaf, TensorSpec) else name)
             elif hasattr(type(leaf), "__leaves__"):
                 names += [name] * len(leaf.__leaves__())
-        return names
+        given = [] if self.specs is None or as_paths else [leaf.name for leaf in _spec_leaves(self.specs)]
+        return [own or name for own, name in itertools.zip_longest(given, names)]
 
     def placeholders(self, call: Call) -> list[VariableArgument]:
         """Placeholders for the variables of a call."""

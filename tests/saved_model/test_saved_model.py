@@ -138,6 +138,22 @@ def test_arguments_that_no_trace_takes(net: Net, tmp_path: Path, arguments: Any,
     assert Path(__file__).name in str(info.value)
 
 
+@pytest.mark.parametrize("is_called", [False, True])
+def test_a_signature_has_the_names_of_the_input_signature(is_called: bool, tmp_path: Path) -> None:
+    class Sum(rt.Module):
+        @rt.function(input_signature=[rt.TensorSpec([None], name="left"), rt.TensorSpec([None])])
+        def total(self, x: Any, y: Any) -> Any:
+            return x + y
+
+    made, ones = Sum(), rt.ones([2])
+    if is_called:
+        made.total(ones, ones)
+    rt.saved_model.save(made, tmp_path, signatures=made.total)
+    loaded = rt.saved_model.load(tmp_path).signatures["serving_default"]
+    assert list(loaded.inputs) == ["left", "y"]
+    assert loaded(left=ones, y=ones)["output_0"].numpy().tolist() == [2.0, 2.0]
+
+
 def test_signatures(net: Net, tmp_path: Path) -> None:
     @rt.function(input_signature=[rt.TensorSpec([], rt.float32), rt.TensorSpec([2], rt.int32)])
     def two(a, b):
