@@ -6,7 +6,8 @@ from typing import Final
 from runtime.backends.native.llvm.builder import Builder, Module, Val, const
 
 __all__ = [
-    "EXTEND", "GROW", "MEMORY", "MOST_FACTORS", "PAIR", "RELEASE", "RESERVE", "RETREAT", "define_memory",
+    "DISOWN", "EXTEND", "FREE", "GROW", "MEMORY", "MOST_FACTORS", "PAIR", "RELEASE", "RESERVE", "RETREAT",
+    "define_memory",
 ]
 
 PAIR: Final = 3
@@ -20,13 +21,20 @@ MOST_FACTORS: Final = 4
 EXTEND: Final = "runtime_extend"
 RETREAT: Final = "runtime_retreat"
 RELEASE: Final = "runtime_release"
+DISOWN: Final = "runtime_disown"
+FREE: Final = "runtime_free"
+_LEAST: Final = 1 << 16  # bytes: to copy less is cheaper than to allocate anew
 MEMORY: Final = "runtime_memory"  # two words: the bytes held now, and their maximum so far
 
 
 def define_memory(module: Module) -> None:
     """`ptr runtime_grow(pair, need)`, `ptr runtime_reserve(pair, need)`, `ptr runtime_extend(pair, need, used)`,
     `ptr runtime_retreat(pair, need, used)` and `void runtime_release(pairs, count)`. The last one frees the memory of
-    `count` pairs; the others enlarge that of one pair, `runtime_reserve` only if it is too small."""
+    `count` pairs; the others enlarge that of one pair, `runtime_reserve` only if it is too small.
+
+    `ptr runtime_disown(pairs, count, address, size)` takes `size` bytes at an address away from the pair that has them,
+    so that a result need not be copied; it returns the address, or null if no pair has just these, or they are few.
+    `void runtime_free(capsule)` is the destructor of a PyCapsule that owns such memory."""
     module.globals[MEMORY] = "external global i64"
     module.declare("free", "void", "ptr")
     module.declare("aligned_alloc", "ptr", "i64", "i64")
@@ -37,6 +45,9 @@ def define_memory(module: Module) -> None:
     module.define(EXTEND, "ptr", ["ptr", "i64", "i64"], _extend, "nounwind", linkage="")
     module.define(RETREAT, "ptr", ["ptr", "i64", "i64"], _retreat, "nounwind", linkage="")
     module.define(RELEASE, "void", ["ptr", "i64"], _release, "nounwind", linkage="")
+    module.declare("PyCapsule_GetPointer", "ptr", "ptr", "ptr")
+    module.define(DISOWN, "ptr", ["ptr", "i64", "ptr", "i64"], _disown, "nounwind", linkage="")
+    module.define(FREE, "void", ["ptr"], _free, "nounwind", linkage="")
 
 
 _NONE: Final = const("i64", 0)
@@ -73,6 +84,25 @@ def _release(b: Builder, pairs: Val, count: Val) -> None:
         address, capacity, before = _words(b, b.offset(pairs, b.imul(k, PAIR), "i64"))
         b.call("void", "free", _before(b, address, before))
         _count(b, b.sub(_NONE, b.add(capacity, before)))
+
+
+def _disown(b: Builder, pairs: Val, count: Val, address: Val, size: Val) -> Val:
+    null = Val("ptr", "null")
+    with b.loop(0, count) as k:
+        pair = b.offset(pairs, b.imul(k, PAIR), "i64")
+        found, capacity, before = _words(b, pair)
+        room = b.sub(capacity, size)  # after a call with larger arrays it would waste memory
+        fits = b.and_(b.icmp("ule", room, size), b.icmp("uge", size, const("i64", _LEAST)))
+        fits = b.and_(fits, b.icmp("eq", before, _NONE))
+        with b.when(b.and_(b.icmp("eq", found, address), fits)):
+            _set_words(b, pair, null, _NONE, _NONE)
+            _count(b, b.sub(_NONE, capacity))
+            b.line(f"ret {address}")
+    return null
+
+
+def _free(b: Builder, capsule: Val) -> None:
+    b.call("void", "free", b.call("ptr", "PyCapsule_GetPointer", capsule, Val("ptr", "null")))
 
 
 def _grow(b: Builder, pair: Val, need: Val) -> Val:

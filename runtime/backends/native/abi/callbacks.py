@@ -9,7 +9,7 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,8 @@ from runtime.core.types import ListType, TensorType, check_room, dtype_of
 from runtime.core.variable_bindings import bound
 
 __all__ = [
-    "AllocateSite", "ArraySpec", "BoxSite", "Call", "FlushSite", "KernelSite", "LeaveSite", "MoveSite", "Refusal",
-    "ReloadSite", "Site", "Spec", "StreamSite", "UnboxSite", "new_array", "result_array"]
+    "AllocateSite", "ArraySpec", "BoxSite", "Call", "DeliverSite", "FlushSite", "KernelSite", "LeaveSite", "MoveSite",
+    "Refusal", "ReloadSite", "Site", "Spec", "StreamSite", "UnboxSite", "new_array", "result_array"]
 
 
 class Call:
@@ -313,6 +313,34 @@ class AllocateSite(Site):
         array = new_array(space[:self.rank], self.dtype, self.node)
         call.objects[self.place] = array
         space[0] = array.ctypes.data
+
+
+class DeliverSite(AllocateSite):
+    """An output in memory that native code has disowned; or memory for it, if that is null."""
+
+    def run(self, call: Call, words: int) -> None:
+        given, destructor = words_at(words, self.rank + 2)[self.rank:]
+        if not given:
+            super().run(call, words)
+            return
+        array = np.asarray(_Owned(given, destructor, words_at(words, self.rank)[:self.rank], self.dtype))
+        call.objects[self.place] = array
+        words_at(words, 1)[0] = given
+
+
+class _Owned:
+    """Memory that is freed with this object, as NumPy's array interface describes it."""
+
+    __slots__ = ("__array_interface__", "capsule")
+
+    def __init__(self, address: int, destructor: int, shape: Sequence[int], dtype: Any) -> None:
+        self.capsule = _capsule(address, None, destructor)
+        self.__array_interface__ = {
+            "version": 3, "shape": tuple(shape), "typestr": dtype.str, "data": (address, False)}
+
+
+_capsule: Final = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+    ("PyCapsule_New", ctypes.pythonapi))
 
 
 class FlushSite(Site):

@@ -10,13 +10,15 @@ before Python code runs again, so that no signal handler runs in between.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from sys import intern
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
-from runtime.backends.native.abi.callbacks import AllocateSite
+from runtime.backends.native.abi.allocator import DISOWN, FREE
+from runtime.backends.native.abi.callbacks import AllocateSite, DeliverSite
 from runtime.backends.native.abi.interrupts import ERROR_WORDS, INTERRUPTED
 from runtime.backends.native.codegen.context import Lowering, Value
 from runtime.backends.native.codegen.index_expressions import Array, Boxed, Leaf, Listed, Map, Scalar
@@ -168,7 +170,7 @@ def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Call
             else:
                 last.append((_unaliased(w, x), pointer))
         elif isinstance(x, Leaf) and x.flat:
-            w.copy(x, pointer)
+            _copy(w, x, pointer, may_be_there=not is_given)
         else:
             stores.append((x, Leaf(type.dtype, x.dims, pointer)))
     w.store_all(stores)
@@ -177,12 +179,28 @@ def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Call
 
 
 def _allocated(w: Lowering, x: Value, node: Node | None) -> Val:
-    """The memory of an array that Python makes for an output of unknown shape."""
+    """The memory of an array that Python makes for an output of unknown shape: that of `x`, if nothing else needs
+    it."""
     assert isinstance(x, Array)
-    sizes, place = [w.b.i64(size) for size in x.dims], w.new_object()
-    (word,) = w.call_python(AllocateSite(x.dtype.np, len(sizes), place, node), sizes, 1)
+    b, place = w.b, w.new_object()
+    sizes = [b.i64(size) for size in x.dims]
+    if isinstance(x, Leaf) and x.scratch and x.flat and x.pointer.ref not in w.uniform:
+        base, first = w.first_slot
+        size = b.i64(b.imul(b.product(x.dims), x.dtype.size))
+        b.module.declare(DISOWN, "ptr", "ptr", "i64", "ptr", "i64")
+        b.module.declare(FREE, "void", "ptr")
+        given = b.call("ptr", DISOWN, b.offset(base, first, "i64"), const("i64", w.slots), x.pointer, size)
+        owner = [b.op("i64", f"ptrtoint {pointer} to i64") for pointer in (given, Val("ptr", f"@{FREE}"))]
+        (word,) = w.call_python(DeliverSite(x.dtype.np, len(sizes), place, node), [*sizes, *owner], 1)
+    else:
+        (word,) = w.call_python(AllocateSite(x.dtype.np, len(sizes), place, node), sizes, 1)
     w.outputs.append(("object", place))
-    return w.b.op("ptr", f"inttoptr {word} to ptr")
+    return b.op("ptr", f"inttoptr {word} to ptr")
+
+
+def _copy(w: Lowering, x: Leaf, pointer: Val, may_be_there: bool) -> None:
+    with w.b.when(w.b.icmp("ne", pointer, x.pointer)) if may_be_there else nullcontext():
+        w.copy(x, pointer)
 
 
 def _unaliased(w: Lowering, x: Array) -> Leaf:

@@ -7,6 +7,7 @@
     runtime_ask, runtime_insist     callbacks to Python
     runtime_raise                   makes a signal handler's exception the call's
     runtime_grow, runtime_reserve, runtime_extend, runtime_retreat, runtime_release    memory
+    runtime_disown, runtime_free    memory that becomes a result's
     runtime_unstack                 lists of tensors
     runtime_now, runtime_log        timestamps of code that is profiled
     runtime_flush_subnormals        the mode of this thread's float arithmetic
@@ -16,7 +17,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from runtime.backends.native.abi.allocator import EXTEND, GROW, MOST_FACTORS, RELEASE, RESERVE, RETREAT, define_memory
+from runtime.backends.native.abi.allocator import (
+    DISOWN,
+    EXTEND,
+    FREE,
+    GROW,
+    MOST_FACTORS,
+    RELEASE,
+    RESERVE,
+    RETREAT,
+    define_memory,
+)
 from runtime.backends.native.abi.clock import LOG, NOW, define_clock
 from runtime.backends.native.abi.interrupts import ASK, INSIST, RAISE, SIGNALS, define_signals
 from runtime.backends.native.abi.subnormals import FLUSH, define_flush
@@ -30,7 +41,7 @@ from runtime.backends.native.llvm.builder import Module
 __all__ = ["SUPPORT", "support_text"]
 
 SUPPORT: Final = (ENTRY, FRONT, RUN, SIGNALS, ASK, INSIST, RAISE, GROW, EXTEND, RETREAT, RELEASE, UNSTACK, NOW, LOG,
-                  FLUSH, TO_HALF, RESERVE, *[f"{RESERVE}{count}" for count in range(1, MOST_FACTORS + 1)])
+                  FLUSH, TO_HALF, DISOWN, FREE, RESERVE, *[f"{RESERVE}{count}" for count in range(1, MOST_FACTORS + 1)])
 """The names of the functions."""
 
 
