@@ -234,6 +234,20 @@ def test_numbers_that_are_equal_and_others() -> None:
     assert native_call(f, x, None).numpy().tolist() == [1, 2]
 
 
+def test_strings_that_are_constants() -> None:
+    """A string is known by its address, at which there must be no other one later."""
+    def f(x, how):
+        return x * 2.0 if how == "twice, at length" else x + 10.0
+
+    traced = rt.function(f, executor="native")
+    x = np.array([1.0, 2.0])
+    for k in range(200):
+        how = "".join(["twice, ", "at length" if k % 2 else f"or {k % 4} more"])
+        for _ in range(2):
+            assert traced(x, how).numpy().tolist() == f(x, how).tolist()
+        del how
+
+
 def located(a, b):
     a[0] += 1.0
     for i in range(len(b) + 1):

@@ -50,6 +50,7 @@ class Body(NamedTuple):
     result: TensorType | None  # the type of the new array, which a tensor is made of; otherwise a call returns
     returned: Any  # this object
     failed: Callable[[int], None]  # raises the error of a call, by its status; if it does not, Python repeats the call
+    idle: list[Any]  # the frames of calls by Python, whose memory native code does not use
     keeps_alive: Any  # objects that must live while the code can run
 
 
@@ -92,6 +93,7 @@ class Findable:
                     kept = [None, None]
                 result = id(body.result.dtype.np), made.ndim, made.flags.num, words_of(kept, ITEMS_OF_LIST + 8)[-1]
             returned = 0 if body.result is not None else id(body.returned)
+            body.idle.clear()
             head[2:] = (body.address, body.frame, 0, body.is_long, id(body.failed), returned, *result)
         shape = () if made is None else (*made.shape, *made.strides)
         words = np.array([*head[:12], len(taken), looked_at.ctypes.data, len(looked_at), len(kind.arrays) // 2,
@@ -117,6 +119,7 @@ class _Kind:
     places    by input of the graph, the index of its address
     taken     the indices of the words for a body: addresses and unknown sizes
     arrays    of each array of the caller's: the number of the argument, and its size in bytes
+    objects   those whose addresses are in the key, kept alive
     """
 
     def __init__(self, args: Sequence[Any], inputs: Sequence[bool], types: Sequence[Type]) -> None:
@@ -125,6 +128,7 @@ class _Kind:
         self.places: list[int] = []
         self.taken: list[int] = []
         self.arrays: list[int] = []
+        self.objects: list[Any] = []
         rest = iter(types)
         for k, (x, is_input) in enumerate(zip(args, inputs, strict=True)):
             kind = type(x)
@@ -151,6 +155,7 @@ class _Kind:
                     self.key.append(x if kind is int else struct.unpack("q", struct.pack("d", x))[0])
             else:
                 self.key.append(id(x))
+                self.objects.append(x)
 
     def differs_in_use(self, other: _Kind) -> bool:
         """Whether the value of a number is in one key, and not in the other."""

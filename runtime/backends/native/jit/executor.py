@@ -193,7 +193,8 @@ class Native:
                 raise error
 
         return Body(self.code.body, frame.words.ctypes.data, bool(w.long), outputs, w.outputs[0][1] if makes else None,
-                    returned[0] if returned else None, failed, (self.code, frame, self.addresses, self.constants))
+                    returned[0] if returned else None, failed, self.frames,
+                    (self.code, frame, self.addresses, self.constants))
 
     def _new_frame(self) -> Frame:
         return Frame(self.lowering.slots, self.addresses.ctypes.data, Call(0, self.call_sites)
