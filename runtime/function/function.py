@@ -66,6 +66,7 @@ from runtime.staging.values.trials import leaking, trying_numbers
 __all__ = ["Function"]
 
 _MAX_ALIASES: Final = 4096  # maximal number of keys for the traces of one function
+_MAX_KINDS: Final = 256  # where not all arguments are tensors: new strings could make a key for each call
 
 
 class Function(Called, Inspected):
@@ -407,7 +408,8 @@ class Function(Called, Inspected):
         with self._lock:
             if concrete not in self._watched or (tensors and key in self._fast):
                 return
-            if max(len(self._fast), len(self._front and self._front[2])) >= _MAX_ALIASES:
+            if len(self._front and self._front[2]) >= (_MAX_ALIASES if tensors else _MAX_KINDS) or (
+                    len(self._fast) >= _MAX_ALIASES):
                 self._forget_arrays()
             if tensors:
                 self._fast[key] = concrete

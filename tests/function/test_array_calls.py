@@ -241,11 +241,12 @@ def test_strings_that_are_constants() -> None:
 
     traced = rt.function(f, executor="native")
     x = np.array([1.0, 2.0])
-    for k in range(200):
+    for k in range(600):
         how = "".join(["twice, ", "at length" if k % 2 else f"or {k % 4} more"])
         for _ in range(2):
             assert traced(x, how).numpy().tolist() == f(x, how).tolist()
         del how
+    assert 0 < len(traced._front[2]) <= 256
 
 
 def located(a, b):
