@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -375,7 +376,7 @@ def test_the_text_has_the_users_line() -> None:
     line = test_the_text_has_the_users_line.__code__.co_firstlineno + 4
     assert str(caught.value) == (
         f"{Path(__file__)}:{line}: division of integers by zero\n    {line} |         return total // y\n"
-        f"                         ^")
+        f"{' ' * (25 if sys.version_info >= (3, 11) else 18)}^")
 
 
 def test_a_call_after_an_error_is_as_good_as_the_first() -> None:
