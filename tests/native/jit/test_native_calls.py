@@ -39,6 +39,7 @@ def test_no_leak_over_many_calls() -> None:
     """`python -m tests.leaks 1000000` is the same for longer."""
     threshold = gc.get_threshold()
     gc.set_threshold(700, 10, 10)  # Python's own: else the garbage of many errors counts as growth
+    gc.collect()  # what earlier tests left is not freed meanwhile
     try:
         more, held = leaks.growth(100_000)
     finally:
@@ -430,12 +431,13 @@ def test_results_take_over_memory() -> None:
     f = rt.function(filled, executor="native")
     for n in range(2_000, 2_010):
         f(n, 0.5)
+    gc.collect()
     held = rt.config.experimental.get_memory_info("CPU:0")["current"]
     kept = [(n, f(n, 0.25 * n)._array) for n in (3_000, 2_000, 5, 4_000, 3_999, 1, 3_000)]
     for n, array in kept:
         assert np.array_equal(array, filled(n, 0.25 * n)) and array.flags.c_contiguous and not array.flags.writeable
         assert (f"{_Owned.__name__} object" in repr(owner(array))) == (n >= 2_000)
-    assert rt.config.experimental.get_memory_info("CPU:0")["current"] <= held
+    assert rt.config.experimental.get_memory_info("CPU:0")["current"] < held + 16_000  # not those of 128,000 and more
 
 
 def owner(array: Any) -> Any:
@@ -448,7 +450,7 @@ def owner(array: Any) -> Any:
 def test_a_result_that_is_returned_twice() -> None:
     f = rt.function(lambda n, x: (lambda a: (a, a * 2.0, a[1:], a))(filled(n, x)), executor="native")
     for n in range(1_500, 1_508):
-        one, double, rest, other = (x.numpy() for x in f(n, 3.0))
+        one, double, rest, other = (x.numpy() for x in f(rt.constant(n), 3.0))
         expected = filled(n, 3.0)
         assert np.array_equal(one, expected) and np.array_equal(double, expected * 2.0)
         assert np.array_equal(rest, expected[1:]) and np.array_equal(other, expected)
