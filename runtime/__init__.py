@@ -48,10 +48,10 @@ from runtime.debugging import (
     print,
 )
 from runtime.function.decorate import function
-from runtime.function.module import Module
-from runtime.function.static_values import convert_to_tensor, executing_eagerly, get_static_value, is_tensor
-from runtime.function.variable import Variable, name_scope
-from runtime.function.variable_options import VariableAggregation, VariableSynchronization
+from runtime.function.variables.module import Module
+from runtime.function.variables.static_values import convert_to_tensor, executing_eagerly, get_static_value, is_tensor
+from runtime.function.variables.variable import Variable, name_scope
+from runtime.function.variables.variable_options import VariableAggregation, VariableSynchronization
 from runtime.ops.bitcast import bitcast
 from runtime.ops.complex_numbers import complex
 from runtime.ops.concat_split import concat, pad, repeat, roll, split, tile, unstack
@@ -242,9 +242,9 @@ if TYPE_CHECKING:
     from runtime.core.absent import RaggedTensor, ragged
     from runtime.eigenvalues import eig, eigvals
     from runtime.factorizations import sqrtm as matrix_square_root
+    from runtime.function.arguments.retracing import RetracingWarning
     from runtime.function.concrete import ConcreteFunction
     from runtime.function.function import Function
-    from runtime.function.retracing import RetracingWarning
     from runtime.initializers import Constant as constant_initializer
     from runtime.initializers import Ones as ones_initializer
     from runtime.initializers import RandomNormal as random_normal_initializer
@@ -282,7 +282,7 @@ _LATE = deferred_names(globals(), {
     "runtime.factorizations": ("sqrtm as matrix_square_root",),
     "runtime.function.concrete": ("ConcreteFunction",),
     "runtime.function.function": ("Function",),
-    "runtime.function.retracing": ("RetracingWarning",),
+    "runtime.function.arguments.retracing": ("RetracingWarning",),
     "runtime.initializers": (
         "Constant as constant_initializer", "Ones as ones_initializer", "RandomNormal as random_normal_initializer",
         "RandomUniform as random_uniform_initializer", "Zeros as zeros_initializer"),

@@ -27,7 +27,7 @@ from runtime.core.config import (
     experimental as core_experimental,
 )
 from runtime.core.public_names import hint_at_public_names
-from runtime.function.executors import flush_subnormals
+from runtime.function.execution.executors import flush_subnormals
 from runtime.ops.program_order import (
     LogicalDevice,
     PhysicalDevice,

@@ -13,7 +13,7 @@ from runtime.core.types import TensorSpec
 from runtime.data.pipeline import DatasetSpec
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.function import Function
-from runtime.function.variable import Variable
+from runtime.function.variables.variable import Variable
 
 __all__ = ["TypeSpec", "experimental"]
 

@@ -76,7 +76,7 @@ def left_over() -> Iterator[str]:
     from autograph.core.backend import ambient
     from autograph.dispatch.converted_call import at_work
     from runtime.core.trace import current_graph, open_traces, watchers
-    from runtime.function.variable import creation
+    from runtime.function.variables.variable import creation
 
     if current_graph() is not None or ambient.backend is not None or open_traces:
         yield "a trace is open"

@@ -13,7 +13,7 @@ import runtime as rt
 from runtime.core.graph import Graph
 from runtime.core.op import Op
 from runtime.core.trace import add_input, apply, set_outputs, tracing
-from runtime.function.executors import make
+from runtime.function.execution.executors import make
 
 __all__ = ["Batch", "Compared", "bound", "compare", "difference", "layouts", "line", "steps_apart"]
 

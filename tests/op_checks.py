@@ -22,9 +22,9 @@ from runtime.core.types import ListType, Type, type_of_array
 from runtime.ops.families import OPS as REGISTRY
 
 NEED_A_PLACE = {
-    "accumulate_variable": "its param is a variable: function/test_variable.py",
+    "accumulate_variable": "its param is a variable: function/variables/test_variable.py",
     "assert_compare": "it raises: ops/test_effects.py",
-    "assign_variable": "its param is a variable: function/test_variable.py",
+    "assign_variable": "its param is a variable: function/variables/test_variable.py",
     "check": "it raises: ops/test_effects.py",
     "check_bound": "it raises: staging/test_staging.py",
     "cond": "its params are graphs: staging/test_staging.py",
@@ -42,7 +42,7 @@ NEED_A_PLACE = {
     "py_function": "it runs the user's code: ops/test_effects.py",
     "raise": "it raises: ops/test_effects.py",
     "raise_unless": "it raises: ops/test_effects.py",
-    "read_variable": "its param is a variable: function/test_variable.py",
+    "read_variable": "its param is a variable: function/variables/test_variable.py",
     "reduce": "its params are graphs: staging/test_staging.py",
     **{f"table_{name}": "its param is a table: ops/test_mutable_tables.py"
        for name in ("count", "erase", "export", "write")},

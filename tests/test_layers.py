@@ -13,7 +13,7 @@ import pytest
 import runtime.staging.backend  # noqa: F401 - defines what is declared
 from autograph.dispatch import converted_call
 from runtime.core import operations, public_names
-from runtime.staging.values import select
+from runtime.staging.elements import select
 from runtime.staging.values.arrays_in_lists import PUTS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,10 +52,19 @@ runtime/backends/native/loops
 runtime/backends/native/control
 runtime/backends/native/jit
 runtime/staging/values
+runtime/staging/aliases
+runtime/staging/elements
+runtime/staging/storage
+runtime/staging/joins
 runtime/staging/containers
 runtime/staging/control
 runtime/staging/python
 runtime/staging
+runtime/function/variables
+runtime/function/arguments
+runtime/function/state
+runtime/function/execution
+runtime/function/results
 runtime/function
 runtime/data
 runtime/batching/rules
@@ -256,11 +265,12 @@ def test_folders_import_those_above_them(for_types: bool, listed: set[tuple[str,
 
 def test_an_import_against_the_order_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plant: an import in a function, and one for types."""
-    text = ("if TYPE_CHECKING:\n    import runtime.function.variable\ndef f():\n    import runtime.data.dataset\n"
+    text = ("if TYPE_CHECKING:\n    import runtime.function.variables.variable\n"
+            "def f():\n    import runtime.data.dataset\n"
             "late = deferred('runtime.staging.backend')\n")
     monkeypatch.setitem(trees(), "runtime.core.op", ast.parse(text))
     assert {("runtime/core", "runtime/data"), ("runtime/core", "runtime/staging")} <= upward(False).keys()
-    assert ("runtime/core", "runtime/function") in upward(True)
+    assert ("runtime/core", "runtime/function/variables") in upward(True)
     assert ("runtime/core", "runtime/function") not in upward(False)
 
 
@@ -368,7 +378,7 @@ def test_forward_declarations_are_few_and_defined() -> None:
                  ("runtime.core.operations", "Operations"): operations.OPERATIONS,
                  ("runtime.core.public_names", "PublicNames"): public_names.PUBLIC_NAMES,
                  ("runtime.staging.values.arrays_in_lists", "Puts"): PUTS,
-                 ("runtime.staging.values.select", "Selection"): select.SELECTION}
+                 ("runtime.staging.elements.select", "Selection"): select.SELECTION}
     assert declared.keys() == instances.keys()
     for key, names in declared.items():
         assert {name for name in names if not callable(getattr(instances[key], name))} == set(), key

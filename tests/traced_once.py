@@ -11,9 +11,9 @@ from typing import Any
 
 import runtime as rt
 from autograph.state.reachability import cell_is_filled
+from runtime.function.arguments.signature import Call
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.function import Function
-from runtime.function.signature import Call
 
 __all__ = ["Again", "on", "on_both"]
 

@@ -24,7 +24,7 @@ from runtime.core.recording import Recorder, recorders
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import capture, convert_to_tensor, current_graph, open_traces, wrap
 from runtime.core.types import compatible_shapes
-from runtime.function.variable import Variable
+from runtime.function.variables.variable import Variable
 
 __all__ = ["ForwardAccumulator"]
 

@@ -23,10 +23,10 @@ from runtime.core.variable_bindings import NO_VARIABLES, binding
 
 if TYPE_CHECKING:
     from runtime import optimize
-    from runtime.function import executors
+    from runtime.function.execution import executors
     from runtime.numbers import prepared
 else:
-    executors = deferred("runtime.function.executors")
+    executors = deferred("runtime.function.execution.executors")
     optimize = deferred("runtime.optimize")
     prepared = deferred("runtime.numbers.prepared")
 

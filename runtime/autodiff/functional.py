@@ -21,7 +21,7 @@ from runtime.core.positions import located
 from runtime.core.recording import record, recorders
 from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor, current_graph
-from runtime.function.variable import Variable
+from runtime.function.variables.variable import Variable
 from runtime.ops.concat_split import concat
 from runtime.ops.creation import one_hot
 from runtime.ops.creation import range as rt_range

@@ -11,7 +11,7 @@ from runtime.autodiff.tape import GradientTape
 from runtime.core import pytree
 from runtime.core.op import CAST
 from runtime.core.trace import apply
-from runtime.function.variable import Variable
+from runtime.function.variables.variable import Variable
 
 __all__ = ["recompute_grad"]
 

@@ -30,7 +30,7 @@ from runtime.core.recording import Recorder, recorders, recording
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph, open_traces
 from runtime.core.types import compatible_shapes
-from runtime.function.variable import Variable
+from runtime.function.variables.variable import Variable
 from runtime.ops.concat_split import concat
 from runtime.ops.creation import one_hot, ones_like, zeros
 from runtime.ops.creation import range as rt_range

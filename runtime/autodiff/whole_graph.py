@@ -11,7 +11,7 @@ from runtime.core.errors import UnimplementedError
 from runtime.core.positions import located
 from runtime.core.tensor import EagerList, EagerTensor
 from runtime.core.trace import convert_to_tensor, current_graph
-from runtime.function.variable import Variable
+from runtime.function.variables.variable import Variable
 
 __all__ = ["gradients", "hessians"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.recording import record_call, recorders
-from runtime.function.executors import arrays_of, chosen, make, tensors_of
+from runtime.function.execution.executors import arrays_of, chosen, make, tensors_of
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.ops.effects import Raised
 from runtime.optimize import rewrite

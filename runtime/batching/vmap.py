@@ -41,8 +41,8 @@ from runtime.ops.creation import range as range_
 from runtime.ops.creation import zeros
 from runtime.ops.logic import equal
 from runtime.ops.shape import dim, dims, moveaxis, reshape, squeeze, stack
+from runtime.staging.aliases.body_tracing import NEVER, Unreachable, checkpoint, rollback, trace_function
 from runtime.staging.backend import BACKEND
-from runtime.staging.values.body_tracing import NEVER, Unreachable, checkpoint, rollback, trace_function
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 
 __all__ = ["run_lanes", "vectorized_map", "vmap"]

@@ -2,8 +2,8 @@
 
 The first trace has them by value: each name has attributes that are tensors, and lists store the attributes of their
 elements. Where that is an error, since several names lead to one object and only the graph knows which, the function is
-traced again with these objects by reference, in arenas (`runtime.staging.values.arenas`), and then, if lists or dicts
-were the cause, also with those that are elements of others (`runtime.staging.values.container_arenas`).
+traced again with these objects by reference, in arenas (`runtime.staging.storage.arenas`), and then, if lists or dicts
+were the cause, also with those that are elements of others (`runtime.staging.joins.container_arenas`).
 """
 from __future__ import annotations
 

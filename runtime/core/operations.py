@@ -70,7 +70,7 @@ class Operations(Late):
     call_method_of_text: Callable[[Any, str, Any, Any], Any]
     """`text.name(*args, **kwargs)` for text that is known only when the graph runs."""
 
-    # runtime.staging.values.text_calls
+    # runtime.staging.elements.text_calls
     call_text: Callable[..., Any]
     """A function of text by name, for arguments some of which are known only when the graph runs."""
 
@@ -88,13 +88,13 @@ class Operations(Late):
     listed: Unary
     """The list of the items of a staged iterable, which are taken from a generator."""
 
-    # runtime.staging.values.record_list
+    # runtime.staging.storage.record_list
     restructured: Binary
     """The view of a staged list of tensors, made one whose elements have the structure that an element needs."""
     view_of_records: Unary
     """The view of a list with columns."""
 
-    # runtime.staging.values.flatten
+    # runtime.staging.joins.flatten
     choose_member: Callable[[Sequence[Any], Any], Any]
     """The one at an index among members of Enums."""
     choose_container: Callable[[Any, Any], Any]
@@ -163,11 +163,11 @@ class Operations(Late):
     make_table: Callable[[Any], None]
     """Convert a dict with known keys to a hash table in the graph, if possible."""
 
-    # runtime.staging.values.deque
+    # runtime.staging.storage.deque
     view_of_deque: Callable[[Any], Any]
     """The view of a deque with items of the graph, which implements Python's methods."""
 
-    # runtime.staging.values.set
+    # runtime.staging.storage.set
     view_operator: Callable[[str, Any, Any], Any]
     """A special method, by name, of a view of the keys or items of a dict: as of a set."""
 

@@ -17,7 +17,7 @@ from runtime.core.types import ListType, TensorSpec, int64
 from runtime.data.elements import ElementFunction, as_count, rebatched, stacked
 from runtime.data.padding import Padding
 from runtime.data.pipeline import UNKNOWN_CARDINALITY, DatasetSpec, Element, P, Pipeline, tensor_types
-from runtime.function.static_values import get_static_value
+from runtime.function.variables.static_values import get_static_value
 
 __all__ = ["Batching"]
 

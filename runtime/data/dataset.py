@@ -23,8 +23,8 @@ from runtime.data.ordering import Ordering
 from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, DatasetSpec, Element, Options
 from runtime.data.sources import Sources
 from runtime.function.function import Function
+from runtime.staging.aliases.body_tracing import Step
 from runtime.staging.backend import BACKEND
-from runtime.staging.values.body_tracing import Step
 from runtime.staging.values.iterables import Stream
 
 __all__ = ["Dataset"]

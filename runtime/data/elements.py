@@ -31,15 +31,15 @@ from runtime.core.types import (
     type_of_array,
 )
 from runtime.data.pipeline import Block, Blocks, Element, Elements, Pipeline, flat, packed, spec_of, types_of
-from runtime.function.executors import make
-from runtime.function.variable import Creation
+from runtime.function.execution.executors import make
+from runtime.function.variables.variable import Creation
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.ops.effects import has_raise
 from runtime.ops.host_functions import ranks
 from runtime.ops.sparse import SparseTensor
 from runtime.optimize import rewrite
+from runtime.staging.aliases.body_tracing import Unreachable
 from runtime.staging.backend import BACKEND
-from runtime.staging.values.body_tracing import Unreachable
 
 __all__ = [
     "ElementFunction", "as_count", "as_tensors", "checked_spec", "fit", "join_specs", "one_by_one", "rebatched",

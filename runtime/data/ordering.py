@@ -11,7 +11,7 @@ from runtime.core.pytree import assert_same_structure, map_structure
 from runtime.data.elements import as_count, join_specs, splitter
 from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Element, Elements, Pipeline
 from runtime.data.shuffling import Orders, shuffled
-from runtime.function.static_values import get_static_value
+from runtime.function.variables.static_values import get_static_value
 
 __all__ = ["Ordering"]
 

@@ -33,7 +33,7 @@ from runtime.data.pipeline import (
     spec_of,
     tensor_types,
 )
-from runtime.function.static_values import get_static_value
+from runtime.function.variables.static_values import get_static_value
 
 __all__ = ["Sources"]
 

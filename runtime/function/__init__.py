@@ -1,1 +1,1 @@
-"""`@function`: signatures, traces and results; variables and the objects that own them."""
+"""`@function`: traces, and the calls that run them."""

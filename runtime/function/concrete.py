@@ -27,13 +27,8 @@ from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.traceback_replay import show_users
 from runtime.core.types import ListType, TensorSpec, TensorType, Type
 from runtime.core.variable_bindings import NO_VARIABLES, binding
-from runtime.function.argument_structure import children, is_leaf, walk
-from runtime.function.array_arguments import result_in
-from runtime.function.constant_guards import ConstantGuards
-from runtime.function.executors import able, arrays_of, chosen, make, tensors_of
-from runtime.function.pack import Pack
-from runtime.function.results import result_specs
-from runtime.function.signature import (
+from runtime.function.arguments.argument_structure import children, is_leaf, walk
+from runtime.function.arguments.signature import (
     ArrayPattern,
     Call,
     InvalidArgumentsError,
@@ -41,12 +36,17 @@ from runtime.function.signature import (
     Signature,
     with_arrays,
 )
-from runtime.function.variable import Variable
-from runtime.function.variable_argument import VariableArgument, VariableSpec
-from runtime.function.visible_places import Constant, Reading
+from runtime.function.execution.executors import able, arrays_of, chosen, make, tensors_of
+from runtime.function.results.pack import Pack
+from runtime.function.results.results import result_specs
+from runtime.function.state.array_arguments import result_in
+from runtime.function.state.constant_guards import ConstantGuards
+from runtime.function.state.visible_places import Constant, Reading
+from runtime.function.variables.variable import Variable
+from runtime.function.variables.variable_argument import VariableArgument, VariableSpec
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.optimize import rewrite
-from runtime.staging.values.body_tracing import NEVER
+from runtime.staging.aliases.body_tracing import NEVER
 from runtime.staging.values.optional import MaybeTensor
 
 __all__ = ["ConcreteFunction", "graph_of"]

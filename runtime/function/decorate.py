@@ -16,11 +16,12 @@ from runtime.function.method import Method
 from runtime.function.signatures import Decorator, TracedFunction
 
 if TYPE_CHECKING:
-    from runtime.function import differential_check, signature
+    from runtime.function import differential_check
     from runtime.function import function as traced
+    from runtime.function.arguments import signature
 else:
     differential_check = deferred("runtime.function.differential_check")
-    signature = deferred("runtime.function.signature")
+    signature = deferred("runtime.function.arguments.signature")
     traced = deferred("runtime.function.function")  # it loads what traces functions, and what runs graphs
 
 __all__ = ["function"]

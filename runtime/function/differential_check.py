@@ -17,9 +17,9 @@ from runtime.core.tensor import Tensor
 from runtime.core.trace import current_graph
 from runtime.core.traceback_replay import show_users
 from runtime.core.variable_bindings import Placeholder
-from runtime.function.argument_structure import walk
+from runtime.function.arguments.argument_structure import walk
 from runtime.function.function import Function
-from runtime.function.variable import Variable
+from runtime.function.variables.variable import Variable
 from runtime.ops.random_sources import Source
 from runtime.staging.values.iterables import Poison
 

@@ -18,10 +18,10 @@ from runtime.core.object_mode import (
     by_reference,
     name_of,
 )
-from runtime.function.argument_structure import is_array
-from runtime.staging.values.arenas import Arena
-from runtime.staging.values.container_arenas import ContainerArenas
-from runtime.staging.values.reference_unions import Union
+from runtime.function.arguments.argument_structure import is_array
+from runtime.staging.joins.container_arenas import ContainerArenas
+from runtime.staging.joins.reference_unions import Union
+from runtime.staging.storage.arenas import Arena
 
 __all__ = ["Forms"]
 

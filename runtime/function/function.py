@@ -1,7 +1,7 @@
 """`@function`: calls run a graph, which is traced once for each kind of arguments.
 
-A call finds its trace by the dtypes and shapes of tensors and the values of everything else
-(`runtime.function.signature`). Dimensions that keep changing become unknown; `explain` says why a call traced again.
+A call finds its trace by the dtypes and shapes of tensors and the values of everything else (`signature`). Dimensions
+that keep changing become unknown; `explain` says why a call traced again.
 """
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ from runtime.core.trace import _state as _tracing_state
 from runtime.core.trace import add_input, current_graph, open_traces, set_outputs, tracing
 from runtime.core.traceback_replay import show_users
 from runtime.core.types import Type, join_types
-from runtime.function.adopted_objects import calling
-from runtime.function.array_arguments import ArrayArguments
+from runtime.function.arguments.retracing import CacheInfo, History, Pending, is_traced_here
+from runtime.function.arguments.signature import ATTRIBUTES, Call, Signature, weakly
 from runtime.function.assumed_ranks import runs_again, with_ranks_found
-from runtime.function.attribute_state import AttributeStates, NeedsAttributes
 from runtime.function.concrete import ConcreteFunction
-from runtime.function.constant_guards import holds, large_in
-from runtime.function.escaped_tensors import belongs, closes_over_graph_value
 from runtime.function.forms import Forms
 from runtime.function.inspection import Inspected
 from runtime.function.known_calls import inputs_among, with_call
 from runtime.function.method import Method
-from runtime.function.object_results import has_objects
-from runtime.function.pack import Pack
-from runtime.function.prior_state import PriorState
-from runtime.function.results import plan
-from runtime.function.retracing import CacheInfo, History, Pending, is_traced_here
+from runtime.function.results.adopted_objects import calling
+from runtime.function.results.object_results import has_objects
+from runtime.function.results.pack import Pack
+from runtime.function.results.results import plan
 from runtime.function.shared_objects import SharedObjects, Twins
-from runtime.function.signature import ATTRIBUTES, Call, Signature, weakly
+from runtime.function.state.array_arguments import ArrayArguments
+from runtime.function.state.attribute_state import AttributeStates, NeedsAttributes
+from runtime.function.state.constant_guards import holds, large_in
+from runtime.function.state.escaped_tensors import belongs, closes_over_graph_value
+from runtime.function.state.prior_state import PriorState
+from runtime.function.state.visible_places import Constant, Reading
 from runtime.function.unranked import unranked
 from runtime.function.until_error import applying, can_run_again, leaving, raised, until_error, without_output
-from runtime.function.variable import Creation, LateVariableError
-from runtime.function.visible_places import Constant, Reading
+from runtime.function.variables.variable import Creation, LateVariableError
 from runtime.numpy.array_objects import StagedArray
+from runtime.staging.aliases.body_tracing import in_body, trace_function
 from runtime.staging.backend import BACKEND
 from runtime.staging.control.recursion import EndlessError, endless, is_widening, recursive
-from runtime.staging.values.body_tracing import in_body, trace_function
 from runtime.staging.values.trials import leaking, trying_numbers
 
 __all__ = ["Function"]

@@ -7,8 +7,8 @@ from typing import Any
 
 from runtime.core.graph import INSTEAD, Unrolled
 from runtime.core.wrapped_functions import HasSignature
+from runtime.function.arguments.retracing import History
 from runtime.function.concrete import ConcreteFunction
-from runtime.function.retracing import History
 
 __all__ = ["Inspected"]
 

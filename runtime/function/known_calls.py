@@ -17,10 +17,10 @@ import numpy as np
 
 from runtime.core.tensor import EagerTensor
 from runtime.core.traceback_replay import show_users
-from runtime.function.argument_numbers import ArgumentNumber
+from runtime.function.arguments.argument_numbers import ArgumentNumber
+from runtime.function.arguments.number_state import can_be_staged
+from runtime.function.arguments.signature import Call, is_plain, share_memory
 from runtime.function.concrete import ConcreteFunction
-from runtime.function.number_state import can_be_staged
-from runtime.function.signature import Call, is_plain, share_memory
 
 __all__ = ["inputs_among", "with_call"]
 

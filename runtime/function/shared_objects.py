@@ -16,14 +16,14 @@ from typing import Any, Final
 from autograph.backend import Unwinding, can_be_record, declared_fields, is_of_converted_code
 from runtime.core.array_mode import NeedsNumbers
 from runtime.core.graph import TrialTooLarge
-from runtime.function.argument_numbers import (
+from runtime.function.arguments.argument_numbers import (
     ArgumentNumber,
     ArgumentNumbers,
     ArgumentRow,
     column_of,
     matrix_of,
 )
-from runtime.function.argument_structure import (
+from runtime.function.arguments.argument_structure import (
     Names,
     children,
     decomposing,
@@ -33,12 +33,12 @@ from runtime.function.argument_structure import (
     rebuild,
     shell,
 )
-from runtime.function.escaped_tensors import ATOMS
-from runtime.function.number_state import can_be_staged
-from runtime.function.signature import ATTRIBUTES, Call
+from runtime.function.arguments.number_state import can_be_staged
+from runtime.function.arguments.signature import ATTRIBUTES, Call
+from runtime.function.state.escaped_tensors import ATOMS
+from runtime.function.state.visible_places import Reading
 from runtime.function.until_error import raised
-from runtime.function.variable import Variable
-from runtime.function.visible_places import Reading
+from runtime.function.variables.variable import Variable
 
 __all__ = ["SharedObjects", "Twins"]
 

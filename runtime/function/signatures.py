@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Protoco
 
 if TYPE_CHECKING:
     from runtime.core.tensor import Tensor
+    from runtime.function.arguments.retracing import CacheInfo
     from runtime.function.concrete import ConcreteFunction
-    from runtime.function.retracing import CacheInfo
 
 __all__ = ["Decorator", "TracedFunction"]
 

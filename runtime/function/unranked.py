@@ -13,9 +13,9 @@ from runtime.core.positions import located
 from runtime.core.trace import convert_to_tensor
 from runtime.core.traceback_replay import show_users
 from runtime.core.types import TensorSpec
-from runtime.function.argument_structure import children, is_leaf, rebuild, walk
+from runtime.function.arguments.argument_structure import children, is_leaf, rebuild, walk
+from runtime.function.arguments.signature import InvalidArgumentsError, Signature
 from runtime.function.concrete import ConcreteFunction
-from runtime.function.signature import InvalidArgumentsError, Signature
 
 __all__ = ["UnrankedFunction", "unranked"]
 

@@ -15,7 +15,7 @@ from runtime.core.recording import Recorder, forget_everywhere, record_everywher
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import open_traces
 from runtime.core.variable_bindings import binding
-from runtime.function.executors import Timed, arrays_of, tensors_of, timed
+from runtime.function.execution.executors import Timed, arrays_of, tensors_of, timed
 
 __all__ = ["begin", "end"]
 

@@ -26,7 +26,7 @@ from runtime.core.string_arrays import boxed
 from runtime.core.tensor import EagerTensor
 from runtime.core.text import Hole, Template
 from runtime.core.types import DType, ListType, TensorType, as_dtype
-from runtime.function.variable import Variable
+from runtime.function.variables.variable import Variable
 from runtime.ops.effects import Deferred, Raised, made_of
 from runtime.ops.exceptions import Region
 from runtime.ops.lookup import Entries

@@ -12,12 +12,12 @@ from runtime.core.positions import located
 from runtime.core.tensor import GraphList, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import ListType, TensorSpec, TensorType
+from runtime.function.arguments.signature import InvalidArgumentsError
 from runtime.function.decorate import function
-from runtime.function.signature import InvalidArgumentsError
 from runtime.ops.lists import list_stack
 from runtime.saved_model.codec import Decoder, index
 from runtime.saved_model.structures import rebuilt
-from runtime.staging.values.element_layout import StagedStructures
+from runtime.staging.elements.element_layout import StagedStructures
 from runtime.staging.values.list import StagedItems
 
 __all__ = ["LoadedFunction", "LoadedSignature", "LoadedTrace", "NoTraceError"]

@@ -8,8 +8,8 @@ from typing import Any
 from runtime.core.errors import OpError
 from runtime.core.positions import located
 from runtime.core.tensor import EagerTensor
-from runtime.function.module import Module
-from runtime.function.variable import Variable
+from runtime.function.variables.module import Module
+from runtime.function.variables.variable import Variable
 from runtime.saved_model.codec import Decoder, index
 from runtime.saved_model.functions import LoadedFunction, LoadedSignature, LoadedTrace
 from runtime.saved_model.storage import damaged, read

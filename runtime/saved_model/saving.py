@@ -18,16 +18,16 @@ from runtime.core.types import ListType, TensorSpec
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.function import Function
 from runtime.function.method import Method
-from runtime.function.module import Module
 from runtime.function.unranked import UnrankedFunction
-from runtime.function.variable import Variable
+from runtime.function.variables.module import Module
+from runtime.function.variables.variable import Variable
 from runtime.saved_model.codec import Encoder
 from runtime.saved_model.functions import LoadedFunction, LoadedTrace
 from runtime.saved_model.storage import GRAPH, write
 from runtime.saved_model.structures import LITERALS, NotSavedError, Structure
 from runtime.staging.backend import BACKEND
+from runtime.staging.elements.tuple import StagedTuple, list_of
 from runtime.staging.values.list import is_staged_list
-from runtime.staging.values.tuple import StagedTuple, list_of
 
 __all__ = ["contains_saved_model", "save"]
 

@@ -5,8 +5,8 @@ import collections
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from runtime.staging.values.element_layout import ROW, STRING, UNKNOWN, MaybeNone, Rows
-from runtime.staging.values.tuple import StagedTuple, Tuples
+from runtime.staging.elements.element_layout import ROW, STRING, UNKNOWN, MaybeNone, Rows
+from runtime.staging.elements.tuple import StagedTuple, Tuples
 
 __all__ = ["LITERALS", "NotSavedError", "Structure", "rebuilt"]
 

@@ -63,6 +63,11 @@ from runtime.numpy.dispatch import operate
 from runtime.numpy.grids import GRIDS, at_index
 from runtime.ops import number_methods  # noqa: F401  it fills the table of operations
 from runtime.ops.indexing import setitem
+from runtime.staging.aliases.alias_tracking import as_originals, forget_exits, in_use, may_alias, record_exit
+from runtime.staging.aliases.body_tracing import Step, UnboundedError
+from runtime.staging.aliases.list_elements import following, put_back, record_of
+from runtime.staging.aliases.open_bodies import begin_body, bodies_open, end_body, tracked_elements
+from runtime.staging.aliases.shared_elements import settle_links
 from runtime.staging.containers.comparison import compare
 from runtime.staging.containers.counter_functions import COUNTER_OPERATORS, are_staged_counters
 from runtime.staging.containers.dict_lookup import delete_item_of, dict_comp, dict_of, item_of, put_item_of, union
@@ -87,6 +92,11 @@ from runtime.staging.control.recursion import recursive
 from runtime.staging.control.rolled_loops import RolledLoop, rolled
 from runtime.staging.control.trace_points import TracePoint
 from runtime.staging.control.unrolled_loops import unrolling
+from runtime.staging.elements.element_layout import empty_row
+from runtime.staging.elements.references import Reference
+from runtime.staging.elements.select import Select
+from runtime.staging.joins.container_arenas import make_references, readable
+from runtime.staging.joins.growth import check_attempts
 from runtime.staging.python.builtins import BUILTINS
 from runtime.staging.python.cmath_module import CMATH
 from runtime.staging.python.foreign_calls import callee
@@ -100,25 +110,15 @@ from runtime.staging.python.introspection import (
 from runtime.staging.python.math_module import MATH
 from runtime.staging.python.special_results import check_result
 from runtime.staging.python.spread_calls import call_spread, positional
-from runtime.staging.values.alias_tracking import as_originals, forget_exits, in_use, may_alias, record_exit
-from runtime.staging.values.arenas import constructor
-from runtime.staging.values.body_tracing import Step, UnboundedError
-from runtime.staging.values.container_arenas import make_references, readable
-from runtime.staging.values.dict import View
-from runtime.staging.values.element_layout import empty_row
+from runtime.staging.storage.arenas import constructor
+from runtime.staging.storage.dict import View
+from runtime.staging.storage.set import set_comp, set_of
 from runtime.staging.values.enum_members import NumberMember
 from runtime.staging.values.generators import StagedGenerator, call_of_generator, known_items
-from runtime.staging.values.growth import check_attempts
 from runtime.staging.values.iterables import EagerRows, Lazy, Staged, as_iterable, view_of
 from runtime.staging.values.list import unview
-from runtime.staging.values.list_elements import following, put_back, record_of
 from runtime.staging.values.lost_iterators import iterator_after_exit, outside_iterator, taken_outside
-from runtime.staging.values.open_bodies import begin_body, bodies_open, end_body, tracked_elements
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, checked, there
-from runtime.staging.values.references import Reference
-from runtime.staging.values.select import Select
-from runtime.staging.values.set import set_comp, set_of
-from runtime.staging.values.shared_elements import settle_links
 from runtime.staging.values.trials import is_accident
 from runtime.staging.values.truthiness import truth
 

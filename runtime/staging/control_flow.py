@@ -24,10 +24,10 @@ from runtime.ops.logic import equal
 from runtime.ops.math import add, cast
 from runtime.ops.shape import dim, stack
 from runtime.ops.shape_refinement import assume_shape
+from runtime.staging.aliases.body_tracing import Step, Unreachable, checkpoint, rollback
 from runtime.staging.backend import BACKEND
 from runtime.staging.control.checkpoints import checkpoint_param
 from runtime.staging.control.loops import stage_reduce, stage_while
-from runtime.staging.values.body_tracing import Step, Unreachable, checkpoint, rollback
 from runtime.staging.values.iterables import Counted, view_of
 from runtime.staging.values.list import StagedList
 from runtime.staging.values.truthiness import truth

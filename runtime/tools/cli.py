@@ -24,11 +24,11 @@ from runtime.autodiff.activity import differentiable, variables_read
 from runtime.autodiff.reverse import derivative
 from runtime.core.errors import DataLossError, FailedPreconditionError, NotFoundError
 from runtime.core.types import TensorSpec, as_dtype
+from runtime.function.arguments.signature import InvalidArgumentsError
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.decorate import function
 from runtime.function.function import Function
 from runtime.function.method import Method
-from runtime.function.signature import InvalidArgumentsError
 from runtime.numbers.prepared import prepared
 from runtime.tools import saved
 from runtime.tools.draw import to_dot

@@ -11,7 +11,7 @@ from typing import Any, Final
 from runtime.core.errors import DTypeError, NotFoundError, ShapeError
 from runtime.core.positions import located
 from runtime.core.types import DType, as_dtype, dtype_of, int64
-from runtime.function.variable import Variable
+from runtime.function.variables.variable import Variable
 from runtime.train.objects import Composite, attribute_names, is_variable, leaves, parts, restore, state_of
 from runtime.train.storage import read_arrays, write_arrays
 

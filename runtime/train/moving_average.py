@@ -10,8 +10,8 @@ from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import as_dtype
-from runtime.function.module import Module
-from runtime.function.variable import Variable
+from runtime.function.variables.module import Module
+from runtime.function.variables.variable import Variable
 from runtime.ops.math import cast, minimum
 from runtime.train.objects import is_variable
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runtime.data.iterators import DatasetIterator
-from runtime.function.module import Module
-from runtime.function.variable import Variable
+from runtime.function.variables.module import Module
+from runtime.function.variables.variable import Variable
 from runtime.ops.random_generators import Generator
 
 __all__ = ["Composite", "attribute_names", "is_variable", "leaves", "parts", "restore", "state_of"]

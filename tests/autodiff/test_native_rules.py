@@ -11,7 +11,7 @@ from rule_samples import points
 from runtime.autodiff.rules.registry import VJP
 from runtime.core.graph import Graph
 from runtime.core.trace import set_outputs, tracing
-from runtime.function.executors import make
+from runtime.function.execution.executors import make
 from runtime.ops.families import OPS as REGISTRY
 
 OPS = sorted(set(VJP) & set(REGISTRY))

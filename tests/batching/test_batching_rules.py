@@ -13,7 +13,7 @@ from runtime.backends.numpy import run
 from runtime.batching.rules.registry import BATCHING, Call, Rule
 from runtime.batching.transform import _EFFECTS, CONTROL
 from runtime.core.types import type_of_array
-from runtime.function.executors import make
+from runtime.function.execution.executors import make
 from runtime.ops.families import OPS as REGISTRY
 from runtime.ops.python_math import FLOAT_FUNCTIONS
 from runtime.ops.reduction import reduce_sum

@@ -141,7 +141,7 @@ def cubed(a, n, x):
     a[n % 4] = float(n * n * n)
 
 
-@pytest.mark.filterwarnings("ignore::runtime.function.retracing.RetracingWarning")
+@pytest.mark.filterwarnings("ignore::runtime.function.arguments.retracing.RetracingWarning")
 @pytest.mark.parametrize("fn", [counted, cubed])
 def test_numbers_that_become_inputs(fn: Any) -> None:
     """Where a product of these may exceed 64 bits, such a call runs again with them as constants."""
@@ -203,7 +203,7 @@ def stepped(a, n, x):
     return a[0] / (a[1] + 1.0)
 
 
-@pytest.mark.filterwarnings("ignore::runtime.function.retracing.RetracingWarning")
+@pytest.mark.filterwarnings("ignore::runtime.function.arguments.retracing.RetracingWarning")
 def test_no_python_runs_with_numbers() -> None:
     f = rt.function(stepped, executor="native")
     numbers = [(1, 0.5), (1, 0.0), (1, -0.0), (True, 0.5), (1.0, 0.5), (-1, math.inf), (2, math.nan), (3, 1.5),

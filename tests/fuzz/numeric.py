@@ -20,7 +20,7 @@ from fuzz.perturbed import Moved, run_graph
 from fuzz.shrink import shrink
 from runtime.core.graph import Graph
 from runtime.core.tensor import EagerTensor
-from runtime.function.executors import make
+from runtime.function.execution.executors import make
 
 __all__ = ["NumericFailure", "NumericResult", "campaign", "judge", "main", "traced", "unexplained"]
 

@@ -27,8 +27,8 @@ from runtime.core.graph import Graph
 from runtime.core.pruning import prune
 from runtime.core.trace import add_input, set_outputs, tracing
 from runtime.errors import StagingError
+from runtime.staging.aliases.body_tracing import Unreachable
 from runtime.staging.control import loops
-from runtime.staging.values.body_tracing import Unreachable
 from tests.traced_once import on
 
 Point = namedtuple("Point", "x y")

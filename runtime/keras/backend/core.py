@@ -35,8 +35,8 @@ from runtime.keras.backend.control_flow import (
 from runtime.keras.backend.foreign import is_foreign_sparse, sparse_tensor_of
 from runtime.keras.backend.updates import scatter, scatter_update, slice, slice_update, unstack
 from runtime.ops.sparse import IndexedSlices, SparseTensor, dense_of, is_sparse, map_values, sizes_of
+from runtime.staging.aliases.body_tracing import checkpoint, rollback
 from runtime.staging.backend import BACKEND
-from runtime.staging.values.body_tracing import checkpoint, rollback
 
 __all__ = [
     "IS_THREAD_SAFE",

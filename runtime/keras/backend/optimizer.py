@@ -11,7 +11,7 @@ from keras.src.optimizers.base_optimizer import BaseOptimizer
 from autograph.backend import accept
 from runtime.autodiff.tape import variable_of
 from runtime.core.trace import current_graph, init_scope
-from runtime.function.variable_argument import identified
+from runtime.function.variables.variable_argument import identified
 from runtime.keras.backend.core import cast
 from runtime.keras.backend.layer import parts_of
 from runtime.ops.sparse import IndexedSlices

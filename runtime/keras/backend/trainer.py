@@ -19,7 +19,7 @@ from keras.src.utils.python_utils import is_default, pythonify_logs
 
 import runtime as rt
 from autograph.backend import has_staged_items
-from runtime.function.executors import load
+from runtime.function.execution.executors import load
 from runtime.keras.backend.core import convert_to_numpy, convert_to_tensor
 from runtime.keras.backend.datasets import batches as batches_of
 from runtime.keras.backend.resuming import Resume

@@ -16,9 +16,9 @@ from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.trace import current_graph
+from runtime.staging.aliases.body_tracing import in_body
 from runtime.staging.containers.dict_lookup import put_item_of
-from runtime.staging.values.body_tracing import in_body
-from runtime.staging.values.dict_keys import is_key, is_staged_key
+from runtime.staging.storage.dict_keys import is_key, is_staged_key
 from runtime.staging.values.iterables import stages
 
 __all__ = ["CACHED", "cached_call", "method_of_cache", "wrapped_by"]

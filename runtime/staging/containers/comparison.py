@@ -17,15 +17,15 @@ from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.ops.logic import bitwise_and, bitwise_or, where
 from runtime.staging.containers.counter_functions import COUNTER_OPERATORS, are_staged_counters
 from runtime.staging.containers.heapq_bisect import compare_items, equal_items
-from runtime.staging.values.deque import DequeMethods
-from runtime.staging.values.dict_presence import have_other_keys
+from runtime.staging.elements.references import Reference, is_hashable_reference, selected
+from runtime.staging.elements.select import Select, alternatives_of, use
+from runtime.staging.elements.tuple import StagedTuple, is_array_like, list_of
+from runtime.staging.storage.deque import DequeMethods
+from runtime.staging.storage.dict_presence import have_other_keys
 from runtime.staging.values.iterables import StagedRange, view_of
 from runtime.staging.values.list import StagedSequence
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, same_or_none
-from runtime.staging.values.references import Reference, is_hashable_reference, selected
-from runtime.staging.values.select import Select, alternatives_of, use
 from runtime.staging.values.truthiness import truth
-from runtime.staging.values.tuple import StagedTuple, is_array_like, list_of
 
 __all__ = ["compare", "equal_in_turn", "equals"]
 

@@ -2,7 +2,7 @@
 
 While all keys are known at trace time, the graph finds the position of the first key that equals the value, and the
 dict's values are treated as a list. Where a key may be added or deleted, the dict becomes a hash table in the graph
-(`runtime.staging.values.dict`), if its keys are such as a table can have.
+(`runtime.staging.storage.dict`), if its keys are such as a table can have.
 """
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, where
 from runtime.ops.shape import stack
+from runtime.staging.aliases.list_elements import following
+from runtime.staging.aliases.shared_elements import link
 from runtime.staging.containers.sequence_methods import are_many_empty_lists, method_of_sequence
 from runtime.staging.containers.settled_keys import (
     become_table,
@@ -46,27 +48,25 @@ from runtime.staging.containers.settled_keys import (
     settle_values,
     table_spec,
 )
-from runtime.staging.values import dict_presence
-from runtime.staging.values.container_arenas import readable
-from runtime.staging.values.dict import StagedDict
+from runtime.staging.elements.element_layout import may_change
+from runtime.staging.elements.key_parts import class_of_record, key_leaves_of, parts_of_key
+from runtime.staging.elements.references import is_hashable_reference
+from runtime.staging.elements.select import alternatives_of, choose, use
+from runtime.staging.elements.select_pairs import either
+from runtime.staging.elements.tuple import StagedTuple
+from runtime.staging.joins.container_arenas import readable
+from runtime.staging.joins.lattice import Conflict, Leaf, Static, describe, join, text
+from runtime.staging.joins.object_conflicts import retrace_for_elements
+from runtime.staging.joins.spec_text import text_of_key
+from runtime.staging.storage import dict_presence
+from runtime.staging.storage.dict import StagedDict
+from runtime.staging.storage.dict_keys import certain, check_hashable, is_choice, is_staged_key, missing_key
 from runtime.staging.values.dict_defaults import with_default
-from runtime.staging.values.dict_keys import certain, check_hashable, is_choice, is_staged_key, missing_key
-from runtime.staging.values.element_layout import may_change
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.iterables import Counted, as_iterable, first_true, stacked, stages, view_of, weak_int
-from runtime.staging.values.key_parts import class_of_record, key_leaves_of, parts_of_key
-from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text
-from runtime.staging.values.list_elements import following
-from runtime.staging.values.object_conflicts import retrace_for_elements
 from runtime.staging.values.optional import Maybe, MaybeObject
-from runtime.staging.values.references import is_hashable_reference
-from runtime.staging.values.select import alternatives_of, choose, use
-from runtime.staging.values.select_pairs import either
-from runtime.staging.values.shared_elements import link
-from runtime.staging.values.spec_text import text_of_key
 from runtime.staging.values.strings import place_of_text
 from runtime.staging.values.trials import refuse_new_key, refuse_number_as_key
-from runtime.staging.values.tuple import StagedTuple
 
 __all__ = ["delete_item_of", "dict_comp", "dict_of", "has_key", "item_of", "method_of_dict", "put_item_of", "union"]
 

@@ -6,7 +6,7 @@ from typing import Any
 from autograph.backend import has_staged_items, keyed
 from runtime.core.pytree import children, is_nested, rebuild
 from runtime.core.trace import current_graph
-from runtime.staging.values.dict_presence import check_keys
+from runtime.staging.storage.dict_presence import check_keys
 from runtime.staging.values.generators import known_items
 from runtime.staging.values.iterables import Staged, view_of
 

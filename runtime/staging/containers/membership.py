@@ -15,15 +15,15 @@ from runtime.ops.logic import bitwise_and
 from runtime.ops.reduction import reduce_any
 from runtime.staging.containers import dict_lookup
 from runtime.staging.containers.comparison import equal_in_turn, equals
-from runtime.staging.values import dict_presence
-from runtime.staging.values.container_arenas import readable
-from runtime.staging.values.dict_keys import check_hashable
+from runtime.staging.elements.references import Reference
+from runtime.staging.elements.select import Select
+from runtime.staging.joins.container_arenas import readable
+from runtime.staging.storage import dict_presence
+from runtime.staging.storage.dict_keys import check_hashable
 from runtime.staging.values.generators import StagedGenerator, any_of, any_taken
 from runtime.staging.values.iterables import Staged, StagedRange, view_of
 from runtime.staging.values.list import StagedList
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
-from runtime.staging.values.references import Reference
-from runtime.staging.values.select import Select
 from runtime.staging.values.strings import is_part_of_text
 from runtime.staging.values.truthiness import truth
 

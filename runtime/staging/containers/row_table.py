@@ -22,9 +22,9 @@ from runtime.core.types import DType, promote
 from runtime.ops.gather import gather
 from runtime.ops.indexing import getitem, setitem
 from runtime.ops.shape import reshape
+from runtime.staging.aliases.alias_tracking import has_no_single_original, is_in_carried_list, origin_of
+from runtime.staging.aliases.body_tracing import in_body
 from runtime.staging.containers.comparison import equals
-from runtime.staging.values.alias_tracking import has_no_single_original, is_in_carried_list, origin_of
-from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.iterables import Unusable, flags, normalised_index, stacked, view_of
 from runtime.staging.values.optional import Maybe, there
 

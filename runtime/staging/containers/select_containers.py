@@ -18,13 +18,8 @@ from runtime.ops.gather import gather
 from runtime.staging.containers.comparison import equals
 from runtime.staging.containers.row_table import ChosenRow, Row, are_rows, remake_before
 from runtime.staging.containers.settled_keys import settle_keys
-from runtime.staging.values.dict_keys import is_staged_key
-from runtime.staging.values.dict_presence import is_uncertain
-from runtime.staging.values.element_layout import EMPTY, is_unknown
-from runtime.staging.values.iterables import Counted, Staged, as_iterable, normalised_index, stacked, view_of, weak_int
-from runtime.staging.values.list import StagedList, StagedSequence
-from runtime.staging.values.record_list import StagedRecords
-from runtime.staging.values.select import (
+from runtime.staging.elements.element_layout import EMPTY, is_unknown
+from runtime.staging.elements.select import (
     Method,
     Select,
     alternatives_of,
@@ -36,6 +31,11 @@ from runtime.staging.values.select import (
     unknown,
     use,
 )
+from runtime.staging.storage.dict_keys import is_staged_key
+from runtime.staging.storage.dict_presence import is_uncertain
+from runtime.staging.storage.record_list import StagedRecords
+from runtime.staging.values.iterables import Counted, Staged, as_iterable, normalised_index, stacked, view_of, weak_int
+from runtime.staging.values.list import StagedList, StagedSequence
 
 if TYPE_CHECKING:
     from typing_extensions import Self

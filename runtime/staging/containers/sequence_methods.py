@@ -41,18 +41,26 @@ from runtime.ops.math import cast, maximum, minimum
 from runtime.ops.reduction import reduce_sum
 from runtime.ops.shape import dim
 from runtime.ops.static_arguments import static_int
+from runtime.staging.aliases.alias_tracking import is_carried, is_split, may_alias, originals_of
+from runtime.staging.aliases.list_elements import become_rows, following, record_of
+from runtime.staging.aliases.shared_elements import note_shared
 from runtime.staging.containers.comparison import equal_in_turn, equals
 from runtime.staging.containers.row_table import ChosenRow, are_rows, remake_before, store
 from runtime.staging.containers.select_containers import of_items
 from runtime.staging.containers.sorting import sort_in_place, vector
 from runtime.staging.containers.stepped_slices import delete_items, set_items
-from runtime.staging.values.alias_tracking import is_carried, is_split, may_alias, originals_of
-from runtime.staging.values.constant_layout import constants_of
-from runtime.staging.values.container_arenas import refer_elements
-from runtime.staging.values.deque import as_deque, extend_left
-from runtime.staging.values.dict_presence import check_keys
-from runtime.staging.values.element_layout import has_layouts, may_change
-from runtime.staging.values.flatten import staged_list
+from runtime.staging.elements.constant_layout import constants_of
+from runtime.staging.elements.element_layout import has_layouts, may_change
+from runtime.staging.elements.references import Reference
+from runtime.staging.elements.select import SELECTION, Select, choose, is_number, replaced, use
+from runtime.staging.elements.select_pairs import either
+from runtime.staging.elements.tuple import StagedTuple, tuple_of
+from runtime.staging.joins.container_arenas import refer_elements
+from runtime.staging.joins.flatten import staged_list
+from runtime.staging.joins.lattice import Custom, describe, text, with_staged_lists
+from runtime.staging.storage.deque import as_deque, extend_left
+from runtime.staging.storage.dict_presence import check_keys
+from runtime.staging.storage.record_list import StagedRecords
 from runtime.staging.values.generators import StagedGenerator, listed
 from runtime.staging.values.iterables import (
     StagedRange,
@@ -64,18 +72,10 @@ from runtime.staging.values.iterables import (
     view_of,
     weak_int,
 )
-from runtime.staging.values.lattice import Custom, describe, text, with_staged_lists
 from runtime.staging.values.list import StagedList, StagedSequence, collect, fold, unview
-from runtime.staging.values.list_elements import become_rows, following, record_of
 from runtime.staging.values.optional import Maybe, keys, there
-from runtime.staging.values.record_list import StagedRecords
-from runtime.staging.values.references import Reference
-from runtime.staging.values.select import SELECTION, Select, choose, is_number, replaced, use
-from runtime.staging.values.select_pairs import either
-from runtime.staging.values.shared_elements import note_shared
 from runtime.staging.values.strings import item_of_text, repeated_text
 from runtime.staging.values.truthiness import truth
-from runtime.staging.values.tuple import StagedTuple, tuple_of
 
 __all__ = ["item_at", "list_operation", "method_of_sequence", "put_item_at", "put_slice", "take_out_slice"]
 

@@ -9,13 +9,13 @@ from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import Tensor
 from runtime.core.types import ListType
 from runtime.staging.containers.row_table import remake_before
-from runtime.staging.values import dict_presence
-from runtime.staging.values.column_join import join_tables
-from runtime.staging.values.container_arenas import refer_elements
-from runtime.staging.values.describe import describe
-from runtime.staging.values.dict import StagedDict, empty_dict_like
-from runtime.staging.values.dict_keys import certain, settled_key
-from runtime.staging.values.lattice import Conflict, Custom, Nested, leaf_types
+from runtime.staging.elements.describe import describe
+from runtime.staging.joins.column_join import join_tables
+from runtime.staging.joins.container_arenas import refer_elements
+from runtime.staging.joins.lattice import Conflict, Custom, Nested, leaf_types
+from runtime.staging.storage import dict_presence
+from runtime.staging.storage.dict import StagedDict, empty_dict_like
+from runtime.staging.storage.dict_keys import certain, settled_key
 
 __all__ = ["become_table", "settle_keys", "settle_names", "settle_order", "settle_values", "table_spec"]
 

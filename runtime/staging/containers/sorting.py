@@ -27,10 +27,14 @@ from runtime.ops.shape import dim
 from runtime.ops.sorting import COMPARED_ORDER, argsort
 from runtime.ops.strings import as_bytes, rank_texts
 from runtime.ops.tensor_lists import element_at
+from runtime.staging.aliases.shared_elements import link
 from runtime.staging.containers.comparison import compare
 from runtime.staging.containers.comparison_sort import order_of_key, sorted_places
-from runtime.staging.values.constant_layout import Constants
-from runtime.staging.values.element_layout import STRING, Record, Rows, leaf_layouts, may_change
+from runtime.staging.elements.constant_layout import Constants
+from runtime.staging.elements.element_layout import STRING, Record, Rows, leaf_layouts, may_change
+from runtime.staging.elements.references import Reference, References
+from runtime.staging.elements.select import Select, choose
+from runtime.staging.storage.record_list import StagedRecords, in_plain_columns
 from runtime.staging.values.generators import (
     StagedGenerator,
     item_if,
@@ -44,10 +48,6 @@ from runtime.staging.values.generators import (
 from runtime.staging.values.iterables import Staged, StagedRange, indexable, stacked, stages, stages_within, weak_int
 from runtime.staging.values.list import StagedList, StagedSequence, branch, collect, unview
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
-from runtime.staging.values.record_list import StagedRecords, in_plain_columns
-from runtime.staging.values.references import Reference, References
-from runtime.staging.values.select import Select, choose
-from runtime.staging.values.shared_elements import link
 from runtime.staging.values.strings import Characters, text_at
 
 __all__ = ["maximum_of", "minimum_of", "sort_in_place", "sorted_", "vector"]

@@ -7,11 +7,11 @@ from autograph.backend import has_staged_items
 from runtime.core.operations import OPERATIONS
 from runtime.core.text import TEXT, Hole, Template, Text, concat_text, join
 from runtime.ops.strings import text_of_records
-from runtime.staging.values.element_layout import STRING
+from runtime.staging.elements.element_layout import STRING
+from runtime.staging.storage.record_list import StagedRecords, in_plain_columns
 from runtime.staging.values.generators import listed
 from runtime.staging.values.iterables import stages, view_of
 from runtime.staging.values.list import collect
-from runtime.staging.values.record_list import StagedRecords, in_plain_columns
 from runtime.staging.values.strings import item_of_text, length_of_text
 
 __all__ = ["joined"]

@@ -11,11 +11,11 @@ from runtime.core.positions import staging_error
 from runtime.core.trace import apply
 from runtime.numpy.array_choices import SelectedArray, SelectedOrNew, owners_of
 from runtime.ops.control import UNDEFINED
-from runtime.staging.values.alias_tracking import possible_identities, record_alias
-from runtime.staging.values.cell_join import CellJoin, arrays_of, cells_of
-from runtime.staging.values.flatten import lower
-from runtime.staging.values.iterables import flags
-from runtime.staging.values.lattice import (
+from runtime.staging.aliases.alias_tracking import possible_identities, record_alias
+from runtime.staging.elements.select import Select
+from runtime.staging.joins.cell_join import CellJoin, arrays_of, cells_of
+from runtime.staging.joins.flatten import lower
+from runtime.staging.joins.lattice import (
     Conflict,
     Custom,
     Nested,
@@ -29,7 +29,7 @@ from runtime.staging.values.lattice import (
     leaf_types,
     text,
 )
-from runtime.staging.values.select import Select
+from runtime.staging.values.iterables import flags
 
 __all__ = ["Carried", "Part", "carried", "lower_carried", "record_identities", "undefined"]
 

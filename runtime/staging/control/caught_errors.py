@@ -17,8 +17,8 @@ from runtime.core.trace import apply
 from runtime.core.types import TensorType, Type, join_shapes
 from runtime.ops.effects import Deferred, Raised, made_of
 from runtime.ops.exceptions import ERROR_PART, ERROR_TEXT, RERAISE, Region, mark_caught
+from runtime.staging.joins.lattice import type_of
 from runtime.staging.values.iterables import Poison
-from runtime.staging.values.lattice import type_of
 
 __all__ = ["error_for", "is_caught"]
 

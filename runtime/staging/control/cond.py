@@ -19,11 +19,8 @@ from runtime.core.trace import apply, current_graph, set_outputs, tracing
 from runtime.core.types import TensorType
 from runtime.ops.control import COND
 from runtime.ops.logic import bitwise_and, bitwise_or
-from runtime.staging.control.carried_cells import Carried, carried, lower_carried, record_identities, undefined
-from runtime.staging.values.alias_join import BodyEnd, assigned_values
-from runtime.staging.values.alias_tracking import after_return, record_copies
-from runtime.staging.values.assumptions import assuming
-from runtime.staging.values.body_tracing import (
+from runtime.staging.aliases.alias_tracking import after_return, record_copies
+from runtime.staging.aliases.body_tracing import (
     Branch,
     Costly,
     Unreachable,
@@ -34,11 +31,16 @@ from runtime.staging.values.body_tracing import (
     speculating,
     trace_body,
 )
-from runtime.staging.values.branch_elements import Alternatives, JoinedPlaces
-from runtime.staging.values.cell_join import CellJoin, cells_in, joined
-from runtime.staging.values.container_arenas import make_references, need_reference_before, need_references
-from runtime.staging.values.contents import Contents
-from runtime.staging.values.flatten import (
+from runtime.staging.aliases.open_bodies import Element, carrying, places_at_end
+from runtime.staging.control.carried_cells import Carried, carried, lower_carried, record_identities, undefined
+from runtime.staging.elements.list_specs import is_staged_spec
+from runtime.staging.elements.select_pairs import either
+from runtime.staging.joins.alias_join import BodyEnd, assigned_values
+from runtime.staging.joins.branch_elements import Alternatives, JoinedPlaces
+from runtime.staging.joins.cell_join import CellJoin, cells_in, joined
+from runtime.staging.joins.container_arenas import make_references, need_reference_before, need_references
+from runtime.staging.joins.contents import Contents
+from runtime.staging.joins.flatten import (
     StagedBefore,
     begins_with_container,
     check_staged_before,
@@ -48,7 +50,7 @@ from runtime.staging.values.flatten import (
     rebuild_all,
     refuse_cycles,
 )
-from runtime.staging.values.lattice import (
+from runtime.staging.joins.lattice import (
     Conflict,
     Origins,
     Shared,
@@ -61,11 +63,9 @@ from runtime.staging.values.lattice import (
     shared,
     text,
 )
-from runtime.staging.values.list_specs import is_staged_spec
-from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row, retrace_if_objects
-from runtime.staging.values.open_bodies import Element, carrying, places_at_end
+from runtime.staging.joins.object_conflicts import is_row, refuse_object, refuse_row, retrace_if_objects
+from runtime.staging.values.assumptions import assuming
 from runtime.staging.values.optional import MaybeTensor
-from runtime.staging.values.select_pairs import either
 
 __all__ = ["Traced", "stage_cond", "stage_logical"]
 

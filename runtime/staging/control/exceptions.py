@@ -19,16 +19,17 @@ from runtime.core.positions import staging_error
 from runtime.core.tensor_writes import Leaving, written_by
 from runtime.core.trace import add_input, apply, current_graph, raising, tracing, watching
 from runtime.ops.exceptions import KEEP, TRY, Region, may_catch
+from runtime.staging.aliases.alias_tracking import as_originals, record_alias
+from runtime.staging.aliases.body_tracing import Branch, Unreachable, checkpoint, rollback
+from runtime.staging.aliases.open_bodies import Bodies, bodies_open, carrying
 from runtime.staging.control.carried_cells import Carried, carried, record_identities
 from runtime.staging.control.caught_errors import error_for, is_caught
 from runtime.staging.control.cond import Traced
-from runtime.staging.values.alias_join import Point, aliases_after_errors, assigned_values, unified
-from runtime.staging.values.alias_tracking import as_originals, record_alias
-from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, rollback
-from runtime.staging.values.cell_join import CellJoin, chooses, joined
-from runtime.staging.values.container_arenas import make_references, need_reference_before, need_references
-from runtime.staging.values.flatten import copied, lower, named, rebuild_all
-from runtime.staging.values.lattice import (
+from runtime.staging.joins.alias_join import Point, aliases_after_errors, assigned_values, unified
+from runtime.staging.joins.cell_join import CellJoin, chooses, joined
+from runtime.staging.joins.container_arenas import make_references, need_reference_before, need_references
+from runtime.staging.joins.flatten import copied, lower, named, rebuild_all
+from runtime.staging.joins.lattice import (
     Conflict,
     Leaf,
     Origins,
@@ -42,9 +43,8 @@ from runtime.staging.values.lattice import (
     shared,
     text,
 )
-from runtime.staging.values.memory_specs import same_types, specs_after
-from runtime.staging.values.object_conflicts import retrace_if_objects
-from runtime.staging.values.open_bodies import Bodies, bodies_open, carrying
+from runtime.staging.joins.memory_specs import same_types, specs_after
+from runtime.staging.joins.object_conflicts import retrace_if_objects
 
 __all__ = ["may_raise", "refuse_errors", "stage_try"]
 

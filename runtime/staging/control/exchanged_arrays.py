@@ -20,11 +20,11 @@ from runtime.numpy.array_indexing import as_tensor, known
 from runtime.numpy.array_layouts import Layout
 from runtime.numpy.array_objects import ArrayCell
 from runtime.ops.logic import equal, where
-from runtime.staging.values.alias_join import BodyEnd, Place, with_contents
-from runtime.staging.values.alias_tracking import is_returned
-from runtime.staging.values.body_tracing import checkpoint, rollback
-from runtime.staging.values.lattice import Custom, Nested, Optional, Spec
-from runtime.staging.values.open_bodies import contents_of
+from runtime.staging.aliases.alias_tracking import is_returned
+from runtime.staging.aliases.body_tracing import checkpoint, rollback
+from runtime.staging.aliases.open_bodies import contents_of
+from runtime.staging.joins.alias_join import BodyEnd, Place, with_contents
+from runtime.staging.joins.lattice import Custom, Nested, Optional, Spec
 
 __all__ = ["Form", "Loop", "exchanging"]
 

@@ -17,10 +17,10 @@ from runtime.core.positions import user_position
 from runtime.core.trace import convert_to_tensor
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import equal, logical_and, logical_not, logical_or
+from runtime.staging.aliases.body_tracing import Branch
 from runtime.staging.control.loop_bodies import Truth, Wrapped
-from runtime.staging.values.body_tracing import Branch
+from runtime.staging.joins.lattice import Conflict, Static
 from runtime.staging.values.iterables import Counted, Staged
-from runtime.staging.values.lattice import Conflict, Static
 
 __all__ = ["IteratedLists", "Resized", "by_index"]
 

@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 
 from autograph.backend import ALIASED, references
 from runtime.core.positions import user_position
-from runtime.staging.values import alias_errors, alias_tracking
-from runtime.staging.values.alias_join import BodyEnd, Place, without_age
-from runtime.staging.values.open_bodies import contents_of, elements_with, is_followed
+from runtime.staging.aliases import alias_errors, alias_tracking
+from runtime.staging.aliases.open_bodies import contents_of, elements_with, is_followed
+from runtime.staging.joins.alias_join import BodyEnd, Place, without_age
 
 __all__ = ["LoopAliases", "holders_of"]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.core.trace import announce_errors, current_graph, raising
-from runtime.staging.values.body_tracing import Branch
+from runtime.staging.aliases.body_tracing import Branch
 
 __all__ = ["Pulling", "Test", "Truth", "Wrapped"]
 

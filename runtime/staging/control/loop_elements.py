@@ -10,19 +10,19 @@ from typing import Any, Protocol
 
 from autograph.backend import Unwinding, has_staged_items, is_container, unwrapped
 from runtime.core.tensor import GraphTensor
+from runtime.staging.aliases.body_tracing import Branch, checkpoint, rollback
+from runtime.staging.aliases.indices import hoisted
+from runtime.staging.aliases.list_elements import place_of
+from runtime.staging.aliases.open_bodies import elements_with, ended_at, enter, has_left_slices, own_of
+from runtime.staging.aliases.shared_elements import forget_slices
 from runtime.staging.control.loop_bodies import Wrapped
-from runtime.staging.values.alias_join import BodyEnd, without_age
-from runtime.staging.values.body_tracing import Branch, checkpoint, rollback
-from runtime.staging.values.branch_elements import any_like, element_at, record_place
-from runtime.staging.values.describe import absent
-from runtime.staging.values.flatten import StagedBefore, check_staged_before
+from runtime.staging.elements.describe import absent
+from runtime.staging.elements.list_specs import is_staged_spec
+from runtime.staging.joins.alias_join import BodyEnd, without_age
+from runtime.staging.joins.branch_elements import any_like, element_at, record_place
+from runtime.staging.joins.flatten import StagedBefore, check_staged_before
+from runtime.staging.joins.lattice import Origins, Spec
 from runtime.staging.values.index_signs import from_start, note_not_negative
-from runtime.staging.values.indices import hoisted
-from runtime.staging.values.lattice import Origins, Spec
-from runtime.staging.values.list_elements import place_of
-from runtime.staging.values.list_specs import is_staged_spec
-from runtime.staging.values.open_bodies import elements_with, ended_at, enter, has_left_slices, own_of
-from runtime.staging.values.shared_elements import forget_slices
 
 __all__ = ["ElementPlaces", "following_elements"]
 

@@ -23,6 +23,11 @@ from runtime.core.trace import add_input, apply, capture, convert_to_tensor, cur
 from runtime.core.types import TensorType
 from runtime.ops.control import REDUCE, WHILE_LOOP
 from runtime.ops.math import minimum
+from runtime.staging.aliases import alias_tracking, open_bodies
+from runtime.staging.aliases.body_tracing import Branch, checkpoint, rollback, trace_body
+from runtime.staging.aliases.indices import note_counter
+from runtime.staging.aliases.list_elements import check_repeated
+from runtime.staging.aliases.shared_elements import link_entries, owners_in
 from runtime.staging.control.checkpoints import checkpoint_param
 from runtime.staging.control.exchanged_arrays import Form, exchanging
 from runtime.staging.control.iterated_lists import IteratedLists, Resized, by_index
@@ -31,17 +36,13 @@ from runtime.staging.control.loop_bodies import Pulling, Test, Truth
 from runtime.staging.control.loop_elements import ElementPlaces, following_elements
 from runtime.staging.control.python_results import may_be_numbers
 from runtime.staging.control.shape_invariants import with_invariants
-from runtime.staging.values import alias_tracking, growth, object_conflicts, open_bodies
-from runtime.staging.values.alias_join import BodyEnd, assigned_values
-from runtime.staging.values.body_tracing import Branch, checkpoint, rollback, trace_body
-from runtime.staging.values.cell_join import CellJoin, chooses, contents_begun, is_from_outside, joined
-from runtime.staging.values.container_arenas import make_references, need_references
-from runtime.staging.values.contents import Contents
-from runtime.staging.values.flatten import lower, named, passed_on, rebuild_all, refuse_cycles
-from runtime.staging.values.indices import note_counter
-from runtime.staging.values.iterables import Counted, Stream
-from runtime.staging.values.iteration_values import note_index
-from runtime.staging.values.lattice import (
+from runtime.staging.joins import growth, object_conflicts
+from runtime.staging.joins.alias_join import BodyEnd, assigned_values
+from runtime.staging.joins.cell_join import CellJoin, chooses, contents_begun, is_from_outside, joined
+from runtime.staging.joins.container_arenas import make_references, need_references
+from runtime.staging.joins.contents import Contents
+from runtime.staging.joins.flatten import lower, named, passed_on, rebuild_all, refuse_cycles
+from runtime.staging.joins.lattice import (
     Conflict,
     Custom,
     Leaf,
@@ -63,8 +64,8 @@ from runtime.staging.values.lattice import (
     text,
     with_staged_lists,
 )
-from runtime.staging.values.list_elements import check_repeated
-from runtime.staging.values.shared_elements import link_entries, owners_in
+from runtime.staging.values.iterables import Counted, Stream
+from runtime.staging.values.iteration_values import note_index
 from runtime.staging.values.trials import Trial
 
 __all__ = ["stage_reduce", "stage_while"]

@@ -9,9 +9,9 @@ from autograph.backend import LISTS, Values, operators
 from runtime.core.errors import StagingError
 from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.core.trace import convert_to_tensor
+from runtime.staging.aliases.alias_tracking import as_originals
+from runtime.staging.aliases.body_tracing import Step, checkpoint, rollback
 from runtime.staging.control.cond import stage_cond, stage_logical
-from runtime.staging.values.alias_tracking import as_originals
-from runtime.staging.values.body_tracing import Step, checkpoint, rollback
 from runtime.staging.values.iterables import Counted, Poison, as_iterable, view_of
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.truthiness import truth

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.types import ListType, TensorType, Type
-from runtime.staging.values.lattice import Leaf, Nested, Spec, leaf_types
+from runtime.staging.joins.lattice import Leaf, Nested, Spec, leaf_types
 
 __all__ = ["PythonResults", "may_be_numbers", "python_results", "tensor_ends"]
 

@@ -34,6 +34,7 @@ from runtime.core.trace import add_input, apply, capture, current_graph, tracing
 from runtime.core.types import ListType, Type, join_types
 from runtime.numpy.array_objects import StagedArray
 from runtime.ops.control import CALL, COND
+from runtime.staging.aliases.body_tracing import Step, Unreachable, checkpoint, depth, rollback, trace_body
 from runtime.staging.containers.cached_functions import CACHED, cached_call, wrapped_by
 from runtime.staging.control import nested_calls
 from runtime.staging.control.call_arguments import ARRAY, TENSOR, Argument, Arguments, in_place_of, mark, packed, strong
@@ -48,7 +49,6 @@ from runtime.staging.control.routine_graphs import (
 )
 from runtime.staging.control.unrolled_recursion import Unrolled, Widen
 from runtime.staging.control.widened_recursion import Assumed, WidenedRoutine, holds, unsettled
-from runtime.staging.values.body_tracing import Step, Unreachable, checkpoint, depth, rollback, trace_body
 
 __all__ = ["EndlessError", "endless", "is_widening", "recursive"]
 

@@ -12,9 +12,8 @@ from runtime.core.object_mode import want_references
 from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphList, GraphTensor
 from runtime.staging.containers.row_table import table_of
-from runtime.staging.values.cell_join import CellJoin
-from runtime.staging.values.iterables import view_of
-from runtime.staging.values.lattice import (
+from runtime.staging.joins.cell_join import CellJoin
+from runtime.staging.joins.lattice import (
     Conflict,
     Custom,
     Nested,
@@ -26,6 +25,7 @@ from runtime.staging.values.lattice import (
     join,
     text,
 )
+from runtime.staging.values.iterables import view_of
 
 __all__ = [
     "by_reference", "contents_of_references", "fits", "has_python_numbers", "invariants", "joined_specs",

@@ -22,9 +22,9 @@ from runtime.core.tensor import EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import add_input, apply, capture, tracing, watchers, watching, wrap
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.ops.control import CALL
+from runtime.staging.aliases.body_tracing import Unreachable, checkpoint, rollback
 from runtime.staging.control.call_arguments import ARRAY, TENSOR, Arguments, mark, packed
 from runtime.staging.control.routine_graphs import add_captures, are_available, close
-from runtime.staging.values.body_tracing import Unreachable, checkpoint, rollback
 from runtime.staging.values.list import StagedItems, is_staged_list
 
 __all__ = ["RepeatedCalls"]

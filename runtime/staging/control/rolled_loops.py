@@ -22,17 +22,10 @@ from runtime.core.graph import Graph, Node, Unrolled, Value, loops
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import current_graph
 from runtime.core.types import ListType, TensorType
+from runtime.staging.aliases.body_tracing import checkpoint, rollback
 from runtime.staging.containers.row_table import ChosenRow, common_table
 from runtime.staging.control.python_results import python_results, tensor_ends
-from runtime.staging.values.body_tracing import checkpoint, rollback
-from runtime.staging.values.iterables import (
-    Counted,
-    EagerRows,
-    Staged,
-    counted,
-    indexable,
-)
-from runtime.staging.values.lattice import (
+from runtime.staging.joins.lattice import (
     Custom,
     Leaf,
     Nested,
@@ -43,6 +36,13 @@ from runtime.staging.values.lattice import (
     leaf_types,
     text,
     with_numbers_of,
+)
+from runtime.staging.values.iterables import (
+    Counted,
+    EagerRows,
+    Staged,
+    counted,
+    indexable,
 )
 from runtime.staging.values.lazy_iterables import StagedEnumerate, StagedProduct, StagedZip
 from runtime.staging.values.strings import Characters

@@ -9,7 +9,7 @@ from runtime.core import types as t
 from runtime.core.errors import subject
 from runtime.core.positions import staging_error
 from runtime.core.types import TensorShape, TensorType
-from runtime.staging.values.lattice import Leaf, Spec
+from runtime.staging.joins.lattice import Leaf, Spec
 
 __all__ = ["with_invariants"]
 

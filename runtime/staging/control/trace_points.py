@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from autograph.backend import Checkpoint
+from runtime.staging.aliases.body_tracing import checkpoint, rollback
+from runtime.staging.aliases.list_elements import begin_statement
+from runtime.staging.aliases.open_bodies import end_statement
 from runtime.staging.control.exceptions import may_raise
-from runtime.staging.values.body_tracing import checkpoint, rollback
-from runtime.staging.values.list_elements import begin_statement
-from runtime.staging.values.open_bodies import end_statement
 
 __all__ = ["TracePoint"]
 

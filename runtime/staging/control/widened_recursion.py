@@ -43,6 +43,9 @@ from runtime.core.trace import add_input, apply, tracing, watching
 from runtime.core.types import Type
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.ops.control import CALL
+from runtime.staging.aliases.alias_tracking import isolated, possible_identities, record_alias
+from runtime.staging.aliases.body_tracing import Step, Unreachable, trace_body
+from runtime.staging.aliases.open_bodies import contents_of
 from runtime.staging.containers.row_table import store, table_of
 from runtime.staging.control.recursive_specs import (
     by_reference,
@@ -63,13 +66,11 @@ from runtime.staging.control.routine_graphs import (
     endless,
     refuse_caught,
 )
-from runtime.staging.values.alias_tracking import isolated, possible_identities, record_alias
-from runtime.staging.values.body_tracing import Step, Unreachable, trace_body
-from runtime.staging.values.cell_join import CellJoin, joined
-from runtime.staging.values.flatten import lower, rebuild
-from runtime.staging.values.growth import check_choices, links_more
-from runtime.staging.values.iterables import view_of
-from runtime.staging.values.lattice import (
+from runtime.staging.elements.nesting import check_nesting
+from runtime.staging.joins.cell_join import CellJoin, joined
+from runtime.staging.joins.flatten import lower, rebuild
+from runtime.staging.joins.growth import check_choices, links_more
+from runtime.staging.joins.lattice import (
     Conflict,
     Custom,
     Nested,
@@ -80,9 +81,8 @@ from runtime.staging.values.lattice import (
     join,
     leaf_types,
 )
+from runtime.staging.values.iterables import view_of
 from runtime.staging.values.list import StagedItems, is_staged_list
-from runtime.staging.values.nesting import check_nesting
-from runtime.staging.values.open_bodies import contents_of
 from runtime.staging.values.optional import checked
 
 __all__ = ["Assumed", "WidenedRoutine", "holds", "unsettled"]

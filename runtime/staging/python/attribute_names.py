@@ -13,9 +13,9 @@ from runtime.core.text import Text, concat_text
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import not_equal
 from runtime.ops.math import minimum
+from runtime.staging.elements.references import Attribute, Reference, selected
+from runtime.staging.elements.select import Select, alternatives_of, choose, replaced, used_at
 from runtime.staging.values.optional import Maybe
-from runtime.staging.values.references import Attribute, Reference, selected
-from runtime.staging.values.select import Select, alternatives_of, choose, replaced, used_at
 from runtime.staging.values.strings import place_of_text, text_among
 
 __all__ = ["get_by_text", "set_by_text"]

@@ -35,10 +35,14 @@ from runtime.ops.math import round as round_op
 from runtime.ops.reduction import reduce_all, reduce_any, reduce_sum
 from runtime.ops.shape import dim
 from runtime.staging.containers.sorting import maximum_of, minimum_of, sorted_
+from runtime.staging.elements.references import Reference
+from runtime.staging.elements.select import Select
+from runtime.staging.elements.tuple import StagedTuple, tuple_of
 from runtime.staging.python.introspection import ASKED
-from runtime.staging.values.deque import deque_of
-from runtime.staging.values.dict import StagedDict, View
-from runtime.staging.values.dict_presence import check_keys, is_uncertain, size
+from runtime.staging.storage.deque import deque_of
+from runtime.staging.storage.dict import StagedDict, View
+from runtime.staging.storage.dict_presence import check_keys, is_uncertain, size
+from runtime.staging.storage.set import StagedSet, frozenset_of, set_of
 from runtime.staging.values.generators import (
     StagedGenerator,
     any_of,
@@ -70,12 +74,8 @@ from runtime.staging.values.iterables import (
 from runtime.staging.values.lazy_iterables import StagedEnumerate, StagedZip
 from runtime.staging.values.list import StagedSequence, fold, fold_while, unview
 from runtime.staging.values.optional import Maybe, MaybeObject
-from runtime.staging.values.references import Reference
-from runtime.staging.values.select import Select
-from runtime.staging.values.set import StagedSet, frozenset_of, set_of
 from runtime.staging.values.strings import Characters, any_text, character_of, code_of_text, length_of_text, of_python
 from runtime.staging.values.truthiness import maybe_truth
-from runtime.staging.values.tuple import StagedTuple, tuple_of
 
 __all__ = ["BUILTINS", "of_values"]
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 from autograph.backend import has_staged_items, operators
 from runtime.core.positions import staging_error
 from runtime.core.trace import current_graph
+from runtime.staging.elements.references import Reference, selected
+from runtime.staging.elements.select import Select, alternatives_of, use
 from runtime.staging.values.optional import MaybeObject, without_none
-from runtime.staging.values.references import Reference, selected
-from runtime.staging.values.select import Select, alternatives_of, use
 
 __all__ = ["DATACLASS_FUNCTIONS"]
 

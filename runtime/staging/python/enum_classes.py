@@ -10,9 +10,9 @@ from runtime.ops.effects import raise_unless
 from runtime.ops.reduction import reduce_any
 from runtime.ops.shape import stack
 from runtime.staging.containers.comparison import equals
-from runtime.staging.values.dict_keys import is_staged_key
+from runtime.staging.elements.select import Select, choose
+from runtime.staging.storage.dict_keys import is_staged_key
 from runtime.staging.values.iterables import first_true
-from runtime.staging.values.select import Select, choose
 
 __all__ = ["member_of"]
 

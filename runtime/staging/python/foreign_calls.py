@@ -55,25 +55,25 @@ from runtime.numpy.array_objects import StagedArray
 from runtime.numpy.array_results import from_numpy
 from runtime.numpy.dispatch import CHANGING, call_method, call_on_tensors, is_array_method, takes_tensors
 from runtime.ops.effects import PRINT, may_be_printed_to, print_text
+from runtime.staging.aliases.body_tracing import in_body
 from runtime.staging.containers.cached_functions import CACHED, cached_call, method_of_cache
 from runtime.staging.containers.comparison_sort import KEY_WRAPPER, wrapped_comparison
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
 from runtime.staging.containers.sequence_methods import method_of_sequence
+from runtime.staging.elements.select import Select
 from runtime.staging.python.enum_classes import member_of
 from runtime.staging.python.impure_builtins import check_draw, gives_anew, refusal_of
 from runtime.staging.python.item_takers import takes_items, taking_items
 from runtime.staging.python.numpy_classes import instead_of
 from runtime.staging.python.replaced_functions import replacement
 from runtime.staging.python.text_methods import MEMBERS, UNBOUND, function_of_text, method_of_text
-from runtime.staging.values.arenas import constructor
-from runtime.staging.values.body_tracing import in_body
-from runtime.staging.values.dict_presence import check_keys
+from runtime.staging.storage.arenas import constructor
+from runtime.staging.storage.dict_presence import check_keys
+from runtime.staging.storage.set import method_of_set
 from runtime.staging.values.iterables import Poison, flags, stages, view_of
 from runtime.staging.values.list import unview
 from runtime.staging.values.optional import keys
-from runtime.staging.values.select import Select
-from runtime.staging.values.set import method_of_set
 from runtime.staging.values.trials import trials, watch_call
 
 __all__ = ["callee"]

@@ -15,7 +15,7 @@ import numpy as np
 
 from runtime.core.array_mode import existed_before, is_seeded, note_draw, note_seeded
 from runtime.core.positions import staging_error
-from runtime.staging.values.body_tracing import in_body
+from runtime.staging.aliases.body_tracing import in_body
 
 __all__ = ["check_draw", "gives_anew", "refusal_of"]
 

@@ -22,18 +22,13 @@ from runtime.numpy.array_choices import JoinedArray, SelectedArray
 from runtime.numpy.array_objects import StagedArray
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import where
+from runtime.staging.aliases.alias_tracking import check_comparison, note_compared
+from runtime.staging.aliases.list_elements import check_identity, is_same_element, refuse_identity
+from runtime.staging.aliases.open_bodies import elements_with
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.row_table import ChosenRow, Row
-from runtime.staging.python.attribute_names import get_by_text, set_by_text
-from runtime.staging.values.alias_tracking import check_comparison, note_compared
-from runtime.staging.values.container_arenas import identity_of, same_container
-from runtime.staging.values.dict_keys import is_staged_key
-from runtime.staging.values.iterables import Poison, stages, view_of
-from runtime.staging.values.list_elements import check_identity, is_same_element, refuse_identity
-from runtime.staging.values.open_bodies import elements_with
-from runtime.staging.values.optional import Maybe, MaybeObject, known, same_or_none, without_none
-from runtime.staging.values.references import Reference, is_hashable_reference, number_of, same_reference, selected
-from runtime.staging.values.select import (
+from runtime.staging.elements.references import Reference, is_hashable_reference, number_of, same_reference, selected
+from runtime.staging.elements.select import (
     Select,
     alternatives_of,
     has_attribute,
@@ -42,7 +37,12 @@ from runtime.staging.values.select import (
     tested,
     unknown,
 )
-from runtime.staging.values.set import JoinedSet
+from runtime.staging.joins.container_arenas import identity_of, same_container
+from runtime.staging.python.attribute_names import get_by_text, set_by_text
+from runtime.staging.storage.dict_keys import is_staged_key
+from runtime.staging.storage.set import JoinedSet
+from runtime.staging.values.iterables import Poison, stages, view_of
+from runtime.staging.values.optional import Maybe, MaybeObject, known, same_or_none, without_none
 from runtime.staging.values.strings import text_among
 
 __all__ = [

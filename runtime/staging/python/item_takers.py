@@ -18,7 +18,7 @@ from runtime.core.trace import current_graph
 from runtime.staging.containers.counter_functions import COUNTERS, READ_COUNTS, has_staged_counts
 from runtime.staging.containers.iterator_functions import COUNT, ITERATORS, items_at
 from runtime.staging.python.statistics_module import STATISTICS_FUNCTIONS
-from runtime.staging.values.dict_keys import is_staged_key
+from runtime.staging.storage.dict_keys import is_staged_key
 from runtime.staging.values.generators import StagedGenerator, listed, once, without_effects
 from runtime.staging.values.iterables import stages
 from runtime.staging.values.list import unview

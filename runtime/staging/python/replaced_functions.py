@@ -11,11 +11,11 @@ from typing import Any, Final
 from autograph.backend import operators
 from runtime.core.trace import current_graph
 from runtime.staging.containers.comparison_sort import cmp_to_key
+from runtime.staging.elements.references import selected
+from runtime.staging.elements.select import Select, alternatives_of, of_both, use
 from runtime.staging.python.dataclass_functions import DATACLASS_FUNCTIONS
 from runtime.staging.python.introspection import ASKED
 from runtime.staging.values.optional import MaybeObject, without_none
-from runtime.staging.values.references import selected
-from runtime.staging.values.select import Select, alternatives_of, of_both, use
 
 __all__ = ["replacement"]
 

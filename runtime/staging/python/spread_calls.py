@@ -24,10 +24,10 @@ from runtime.staging.python.spread_functions import (
     joined,
     map_columns,
 )
+from runtime.staging.storage.record_list import StagedRecords
 from runtime.staging.values.generators import PassedItems, StagedGenerator, known_items, listed, once
 from runtime.staging.values.iterables import Counted, Lazy, Poison, as_iterable, view_of, weak_int
 from runtime.staging.values.list import StagedList, is_staged_list, unview
-from runtime.staging.values.record_list import StagedRecords
 
 __all__ = ["call_spread", "positional"]
 

@@ -27,8 +27,8 @@ from runtime.core.formatting import (
 from runtime.core.text import Text
 from runtime.ops.text_functions import FUNCTIONS
 from runtime.staging.containers.text_join import joined
+from runtime.staging.elements.text_calls import call_text
 from runtime.staging.values.iterables import stages
-from runtime.staging.values.text_calls import call_text
 
 __all__ = ["MEMBERS", "UNBOUND", "function_of_text", "method_of_text"]
 

@@ -1,1 +1,1 @@
-"""Values of staged code: joining, selecting, flattening and iterating over them."""
+"""Single values of staged code: lists, iterators, text, what may be unbound or None."""

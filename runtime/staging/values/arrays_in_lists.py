@@ -18,7 +18,7 @@ class Puts(Late):
     """Forward declaration."""
 
     record: Callable[[Any], None]
-    """Record that a mutable value was put into a list: `runtime.staging.values.list_elements`."""
+    """Record that a mutable value was put into a list: `runtime.staging.aliases.list_elements`."""
     written: Callable[[list[Any]], None]
     """Record that an array which is an element of a list has changed in place."""
     may_be_written: Callable[[list[Any] | None], bool]

@@ -17,7 +17,7 @@ from runtime.core.graph import Graph
 from runtime.core.pruning import prune
 from runtime.core.trace import add_input, set_outputs, tracing
 from runtime.core.types import TensorType
-from runtime.function.executors import make
+from runtime.function.execution.executors import make
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 

@@ -28,7 +28,7 @@ from runtime.backends.native.jit.compile import has_loops
 from runtime.core.graph import Graph
 from runtime.core.trace import add_input, apply, convert_to_tensor, set_outputs, tracing
 from runtime.core.types import TensorType, float32, int8
-from runtime.function.executors import make
+from runtime.function.execution.executors import make
 from runtime.ops.control import COND
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -14,8 +14,8 @@ import pytest
 
 import runtime as rt
 from runtime.core.tensor import EagerTensor
-from runtime.function.executors import unstacking
-from runtime.function.unstacked import tensors_of_rows
+from runtime.function.execution.executors import unstacking
+from runtime.function.execution.unstacked import tensors_of_rows
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 

@@ -126,7 +126,7 @@ def kind_of(dtype: Any) -> int:
 def is_possible() -> bool:
     """Whether the structures of CPython and NumPy have the layout that native code expects. If not, in some later
     version, every call goes through Python. (Without a GIL there is no native code at all:
-    `runtime.function.executors`.)"""
+    `runtime.function.execution.executors`.)"""
     x = np.zeros((2, 3), np.float32)
     words = words_of(x, max(FLAGS, _REFERENCES) + 8)
     rank, flags = words[_RANK // 8] & 0xFFFFFFFF, words[FLAGS // 8] & 0xFFFFFFFF

@@ -1,0 +1,1 @@
+"""The executors that run graphs, and lists from what they return."""

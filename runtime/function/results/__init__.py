@@ -1,0 +1,1 @@
+"""Results of traced functions: from the outputs of the graph to Python objects."""

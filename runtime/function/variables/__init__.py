@@ -1,0 +1,1 @@
+"""Variables, the objects that own them, and variables as arguments."""

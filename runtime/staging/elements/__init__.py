@@ -1,0 +1,1 @@
+"""The specs of values, and in which tensors the elements of staged containers are stored."""
