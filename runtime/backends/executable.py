@@ -48,7 +48,7 @@ class Executable(Protocol):
     all that it may put results into."""
 
     restores: bool
-    """Whether a call that raises leaves these as they were before it."""
+    """Whether a call that raises leaves its inputs as they were before it."""
 
     may_raise: bool
     """Whether the program may raise an error in a call."""

@@ -256,7 +256,7 @@ class ConcreteFunction:
     @property
     def can_repeat(self) -> bool:
         """Whether a call whose graph raises has changed nothing."""
-        return not self._executable.overwritten or self._executable.restores
+        return self._executable.restores
 
     @property
     def takes_variables(self) -> bool:
@@ -332,7 +332,7 @@ class ConcreteFunction:
         for place in copied:
             arrays[place] = arrays[place].copy()
         made = self._executable
-        if not made.overwritten or made.restores:
+        if made.restores:
             return []
         if made.may_raise and (copied or not self._is_final):
             return [(call.passed[place], arrays[place].copy()) for place in own] if call is not None else []

@@ -27,7 +27,7 @@ from runtime.core.integer_ranges import INT64, Bounds, Interval, within
 from runtime.core.op import CONST, REGISTRY
 from runtime.core.positions import Position
 from runtime.core.tensor import GraphTensor
-from runtime.core.types import ListType, TensorType, float64, int32, int64
+from runtime.core.types import DType, ListType, TensorType, float64, int32, int64
 from runtime.ops import overflow  # noqa: F401  which registers its ops
 from runtime.ops.effects import RAISE_UNLESS, Raised
 
@@ -76,19 +76,24 @@ class _Check:
     # The checks.
 
     def add(self) -> None:
-        name = self.node.op.name
-        is_float = name == "cast" and self.node.inputs[0].type.dtype.is_floating  # type: ignore[union-attr]
-        if isinstance(self.result.type, ListType) or (
-                name == "cast" and self.result.type.dtype is int32 and not is_float):
+        if isinstance(self.result.type, ListType):
             self._narrowed()
-        elif name == "cast" and self.result.type.dtype is not int64:
-            self._stored()
-        elif name == "cast":
-            self._converted()
+        elif self.node.op.name == "cast":
+            self._cast(self.result.type.dtype)
         elif self.result.type.dtype.is_floating:
             self._power_of_floats()
         else:
             self._arithmetic()
+
+    def _cast(self, dtype: DType) -> None:
+        (x,) = self.node.inputs
+        assert isinstance(x.type, TensorType)
+        if dtype is int64:
+            self._converted()
+        elif dtype is int32 and not x.type.dtype.is_floating:
+            self._narrowed()
+        else:
+            self._stored()
 
     def _arithmetic(self) -> None:
         name, inputs = self.node.op.name, self.node.inputs

@@ -169,7 +169,6 @@ class ConstantGuards:
                     found.append(((path, holder, key), content))
         return found
 
-
     def _is_replaced(self, now: Any, content: Any) -> bool:
         """Whether an equal content has another list where that of the trace has one that calls change."""
         if now is content or not self.changing or type(content) not in (list, tuple):

@@ -420,17 +420,23 @@ def parsed_with_log(tokens):  # type: ignore[no-untyped-def]
     return value, parser.at, parser.count, parser.log
 
 
-@executors
-def test_methods_that_call_one_another_are_traced_once_for_each_pass_of_the_outer_one(
-        executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    passes: list[str] = []
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the functions of which a body is traced as a graph of its own, each time."""
+    found: list[str] = []
     trace = WidenedRoutine._trace
 
     def counted(self: WidenedRoutine, graph: Graph) -> None:
-        passes.append(self.name)
+        found.append(self.name)
         trace(self, graph)
 
     monkeypatch.setattr(WidenedRoutine, "_trace", counted)
+    return found
+
+
+@executors
+def test_methods_that_call_one_another_are_traced_once_for_each_pass_of_the_outer_one(
+        executor: str, passes: list[str]) -> None:
     staged = rt.function(parsed_with_log, executor=executor)
     for tokens in ([3], [1, 4, 5, 9], [2, 3, 1, 4, 4, 9], [2, 2, 2, 3, 4, 1, 5, 2, 6, 1, 9, 9, 7], [1, 5, 9]):
         assert plain(staged(rt.constant(tokens))) == plain(parsed_with_log(np.array(tokens)))
@@ -459,16 +465,7 @@ def leaf_for(xs, x):  # type: ignore[no-untyped-def]
     return node.total
 
 
-def test_results_that_link_twice_as_many_objects_with_each_trace_are_not_traced_on(
-        monkeypatch: pytest.MonkeyPatch) -> None:
-    passes: list[str] = []
-    trace = WidenedRoutine._trace
-
-    def counted(self: WidenedRoutine, graph: Graph) -> None:
-        passes.append(self.name)
-        trace(self, graph)
-
-    monkeypatch.setattr(WidenedRoutine, "_trace", counted)
+def test_results_that_link_twice_as_many_objects_with_each_trace_are_not_traced_on(passes: list[str]) -> None:
     staged = rt.function(leaf_for)
     xs = [3, 1, 4, 1, 5, 9, 2, 6]
     for x in (1, 2, 4, 5, 9):

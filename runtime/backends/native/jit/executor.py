@@ -126,7 +126,7 @@ class Native:
         self.donated = donated
         self.is_final = is_final
         self.overwritten = frozenset(w.in_place)
-        self.restores, self.may_raise = w.restores, graph.may_raise
+        self.restores, self.may_raise = w.restores or not self.overwritten, graph.may_raise
         self.graph = graph
         self.fast_math = fast_math
         with phase(f"LLVM: {graph.name}"):
@@ -180,15 +180,13 @@ class Native:
         if self._locks() or w.storages or w.objects or w.direct or not self.is_closed or not results.are_arrays or (
                 makes != (not returned) or (makes and outputs[0] is not None)):
             return None
-        if self.overwritten and not (self.restores or self.is_final):
-            return None  # an error would have to restore them
+        if not (self.restores or self.is_final):
+            return None  # an error would have to restore its arguments
         frame = self._new_frame()
-
-        repeats = not self.overwritten or self.restores
 
         def failed(status: int) -> None:
             error = self._failure(status, frame.call, frame.words)
-            if not repeats:
+            if not self.restores:
                 show_users(error)
                 raise error
 
