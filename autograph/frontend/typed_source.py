@@ -9,6 +9,7 @@ import ast
 import inspect
 import io
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from types import FunctionType
@@ -17,6 +18,9 @@ __all__ = ["typed_texts", "where_typed"]
 
 _CELLS = 50  # how many cells of a notebook are searched
 _LINES = 2000
+_MAGICS = ("run_cell_magic", "run_line_magic")
+_OPTIONS = re.compile(r"\A(-[a-zA-Z](\d+)?\s+(\d+\s+)?)+")
+"""The options that a line magic has before its statement, as in `%timeit -n 10 -r3 f(x)`."""
 
 
 def typed_texts(fn: FunctionType) -> Iterator[str]:
@@ -96,15 +100,14 @@ def _prompt(name: str) -> Iterator[str]:
 
 
 def _magics(cells: Sequence[str] | None) -> Iterator[str]:
-    """The bodies of cells that were run by a cell magic such as `%%time`, the last first; IPython keeps its cells in
-    `In`."""
+    """What was run by magics such as `%%time` and `%time`, the last first; IPython keeps its cells in `In`."""
     for cell in reversed([*(cells or ())][-_CELLS:]):
         try:
             tree = ast.parse(cell)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "run_cell_magic" and node.args:
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _MAGICS and node.args:
                 body = node.args[-1]
                 if isinstance(body, ast.Constant) and isinstance(body.value, str):
-                    yield body.value
+                    yield _OPTIONS.sub("", body.value)

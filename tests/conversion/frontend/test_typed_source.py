@@ -71,6 +71,14 @@ def test_cells_that_a_magic_runs():
         ag.to_code(defined(BODY, "<timed exec>"))
 
 
+@pytest.mark.parametrize("line", ["g = {}", "-n1 {}", "-n 10 -r3 -q {}"])
+def test_statements_that_a_line_magic_runs(line):
+    text = "positive = lambda x: x if x > 0 else -x"
+    cells = [f"get_ipython().run_line_magic('timeit', {line.format(text)!r})"]
+    statement = f"g = {text}" if line.startswith("g") else text
+    assert "ag__.if_exp(x > 0" in ag.to_code(defined(statement, "<magic-timeit>", In=cells))
+
+
 class History:
     def __init__(self, text):
         self.lines = text.split("\n")
