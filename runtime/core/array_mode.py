@@ -19,13 +19,11 @@ from runtime.core.positions import Position
 
 __all__ = [
     "NeedsArrayObjects", "NeedsNumbers", "NeedsRecords", "NeedsSets", "TraceAgain", "are_objects", "existed_before",
-    "has_arrays",
-    "is_seeded", "lists_hold_arrays", "lists_share_arrays", "live_objects", "may_be_0d_array", "may_be_array",
-    "need_objects", "note_0d", "note_array", "note_copy", "note_draw", "note_end", "note_object", "note_put",
-    "note_seeded",
-    "note_undone", "object_for", "return_place", "sets_are_staged", "times_undone", "tracing_objects", "want_objects",
-    "want_record", "want_sets",
-    "watch_array", "with_sets", "writes_tensor",
+    "has_arrays", "is_seeded", "lists_hold_arrays", "lists_share_arrays", "live_objects", "may_be_0d_array",
+    "may_be_array", "need_objects", "note_0d", "note_array", "note_class_asked", "note_copy", "note_draw", "note_end",
+    "note_object", "note_put", "note_seeded", "note_undone", "object_for", "return_place", "sets_are_staged",
+    "times_undone", "tracing_objects", "want_objects", "want_record", "want_sets", "watch_array", "with_sets",
+    "writes_tensor",
 ]
 
 
@@ -93,6 +91,8 @@ class tracing_objects(AbstractContextManager["tracing_objects"]):
         """How often traced nodes have been rolled back."""
         self.writes_tensors = False
         """Whether the traced code sets items of tensors, which must not be arrays then."""
+        self.asks_classes = False
+        """Whether the trace depends on which of its tensors are arrays or scalars of NumPy in Python."""
         self.captured: dict[int, Any] = {}
         self.has_written: Callable[[Any], bool] = lambda _: False
         """Whether the traced code has changed an array from before in the body with a given graph."""
@@ -187,6 +187,12 @@ def writes_tensor() -> None:
         raise NeedsArrayObjects(StagingError("an array is changed here"))
 
 
+def note_class_asked() -> None:
+    """Called where the trace depends on whether a tensor is an array or a scalar of NumPy in Python."""
+    if _trace.mode is not None:
+        _trace.mode.asks_classes = True
+
+
 def note_end(graph: Any = None) -> None:
     """Note that the body with this graph, which is being traced, always raises; None: that a function that is called
     has lost changes of arrays by such a body."""
@@ -260,6 +266,7 @@ def object_for(array: Any) -> Any:
 def need_objects(error: Exception) -> None:
     """Called where the result depends on whether a tensor is an array in Python. Raises NeedsArrayObjects, with the
     error for tensors, unless arrays are objects already: then the trace serves only calls with the same arrays."""
+    note_class_asked()
     if _trace.mode is not None and not _trace.mode.objects:
         raise NeedsArrayObjects(error)
 

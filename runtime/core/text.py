@@ -12,6 +12,7 @@ from operator import index
 from typing import Any, Final, NoReturn
 
 from autograph.backend import ambient
+from runtime.core.array_mode import note_class_asked
 from runtime.core.errors import Message
 from runtime.core.graph import Value
 from runtime.core.operations import OPERATIONS
@@ -28,6 +29,8 @@ STR: Final = "!str"
 """The spec for `str` of a tensor."""
 REPR: Final = "!repr"
 """The spec for `repr` of a tensor."""
+ARRAY: Final = "!array"
+"""The spec for `repr` of an array or a scalar of NumPy."""
 TEXT: Final = "!text"
 QUOTED: Final = "!quoted"
 _TEXTS: Final = (TEXT, QUOTED)
@@ -38,7 +41,7 @@ ITEMS: Final = "!items"
 """The spec for the items of a list, without the brackets around them."""
 LIST: Final = "!list"
 """The spec for the array of the items of a list."""
-SPECS: Final = frozenset({STR, REPR, ITEM, ITEMS, LIST, *_TEXTS})
+SPECS: Final = frozenset({STR, REPR, ARRAY, ITEM, ITEMS, LIST, *_TEXTS})
 """No format spec of a user equals one of these."""
 _FLOAT_TYPES: Final = tuple("eEfFgGn%")
 
@@ -103,9 +106,11 @@ class Hole:
             text = bytes(array).decode()
             return text if self.spec == TEXT else repr(text)
         if self.optional and not next(arrays):
-            return format(None, "" if self.spec in (STR, REPR, "!r") else self.spec)
+            return format(None, "" if self.spec in (STR, REPR, ARRAY, "!r") else self.spec)
         if self.spec == REPR:
             return repr_of(array)
+        if self.spec == ARRAY:
+            return repr(array[()])
         return show_tensor(array) if self.spec == STR else show(array, self.spec)
 
 
@@ -148,8 +153,13 @@ class Text(Message):
     def of(cls, value: Value, spec: str = "", present: Value | None = None) -> Text:
         """`format(x, spec)` for a value, or for None if the bool scalar `present` is false."""
         type = value.type
-        if spec in (STR, REPR) and isinstance(type, TensorType) and type.weak and not type.shape:
-            spec = ""  # it is a Python number
+        if spec in (STR, REPR) and isinstance(type, TensorType):
+            if type.weak and not type.shape:
+                spec = ""  # it is a Python number
+            else:
+                note_class_asked()
+            if spec and type.of_arrays:
+                spec = "" if spec == STR else ARRAY
         hole = Hole(spec, present is not None)
         return cls(Template(("", ""), (hole,)), (value,) if present is None else (value, present))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from autograph.backend import LISTS, rarely_collected, with_room
 from runtime.backends.executable import Executable
-from runtime.core.array_mode import note_end, object_for, tracing_objects, writes_tensor
+from runtime.core.array_mode import note_class_asked, note_end, object_for, tracing_objects, writes_tensor
 from runtime.core.array_updates import updated
 from runtime.core.errors import DTypeError, NumberOverflowError, ShapeError, StagingError, locate
 from runtime.core.graph import Graph, Node, Value
@@ -67,11 +67,11 @@ class ConcreteFunction:
 
     __slots__ = (
         "__weakref__", "_aliases", "_array_pattern", "_captured", "_changes_attributes", "_compiled", "_compiling",
-        "_defaults", "_donated", "_executor", "_has_numbers", "_is_final", "_is_single", "_loses_writes", "_optimized",
-        "_own", "_pack", "_returns_tensor", "_signature", "_unused", "_variables", "_writes_tensors", "can_change",
-        "failed", "fast_math", "findable", "graph", "guards", "identified", "input_specs", "is_kept", "name",
-        "on_arrays", "overwritten_places", "reading", "run", "structured_input_signature", "structured_outputs",
-        "types", "used")
+        "_defaults", "_donated", "_executor", "_has_numbers", "_is_final", "_is_single", "_loses_writes", "_of_numpy",
+        "_optimized", "_own", "_pack", "_returns_tensor", "_signature", "_unused", "_variables", "_writes_tensors",
+        "can_change", "failed", "fast_math", "findable", "graph", "guards", "identified", "input_specs", "is_kept",
+        "name", "on_arrays", "overwritten_places", "reading", "run", "structured_input_signature",
+        "structured_outputs", "types", "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
@@ -108,6 +108,7 @@ class ConcreteFunction:
             output: place for place, output in pack.arrays if _is_like(graph, output, place)}
         self._array_pattern = array_pattern  # of the calls it serves, if arrays are objects
         self._writes_tensors = mode is not None and mode.writes_tensors  # then these must not be arrays
+        self._of_numpy = call.of_numpy if mode is not None and mode.asks_classes else None
         self._changes_attributes = call.attributes is not None
         self._has_numbers = call.twins is not None  # which become constants if an int exceeds its bits in a call
         self._is_final = False
@@ -279,6 +280,10 @@ class ConcreteFunction:
             return self._array_pattern == call.arrays
         return not call.arrays or not (self._writes_tensors or call.has_array_objects)
 
+    def serves(self, call: Call) -> bool:
+        """Whether the trace serves a call with arrays and scalars of NumPy at these places."""
+        return self.takes(call) and (self._of_numpy is None or self._of_numpy == call.of_numpy)
+
     def distinguished(self, variables: Sequence[Variable]) -> Collection[int]:
         """The indices of a call's variables that this trace does not abstract over: their identities affect it, or it
         also uses them directly."""
@@ -302,6 +307,8 @@ class ConcreteFunction:
         if graph is not None:
             if self._writes_tensors:
                 writes_tensor()
+            if self._of_numpy is not None:
+                note_class_asked()
             if self._loses_writes:
                 note_end()
             results = inline(self.graph, graph, leaves, passed)

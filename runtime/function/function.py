@@ -321,7 +321,7 @@ class Function(Called, Inspected):
     def _found_or_traced(self, call: Call) -> ConcreteFunction:
         if call.structure in self._identified:
             call.identify(self._identified[call.structure])
-        key = call.structure, call.shapes, call.arrays
+        key = call.structure, call.shapes, call.arrays, call.of_numpy
         with self._lock:
             if (found := self._find(call, key)) is not None:
                 return found
@@ -381,7 +381,7 @@ class Function(Called, Inspected):
         found = self._exact.get(key)
         if found is None or not holds(found.guards, call):
             fitting = [c for c in self._groups.get(call.structure, ())
-                       if c is not found and c.takes(call)
+                       if c is not found and c.serves(call)
                        and all(want.accepts(have) for want, have in zip(c.types, call.types, strict=True))
                        and holds(c.guards, call)]
             if not fitting:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.core.array_promotion import of_arrays
+from runtime.core.array_promotion import is_of_arrays, of_arrays
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.core.inaccessible import is_lost
 from runtime.core.pytree import flatten
@@ -74,6 +74,7 @@ class Call:
     variables     the variables replaced by placeholders, without repetition; the key has their types
     arrays        for each array among the leaves: its index, the index of the first leaf that is the same array,
                   whether it is writable, the indices of earlier ones that share its memory, and its layout
+    of_numpy      the indices of the leaves that are arrays or scalars of NumPy, also those of the caller's trace
     attributes    the state whose contents are one of the arguments (`AttributeState`), if any
     finds_attributes  whether its trace may raise NeedsAttributes
     finds_numbers     whether its trace may ask for numbers as inputs (NeedsNumbers)
@@ -89,7 +90,7 @@ class Call:
 
     __slots__ = (
         "_identified", "_numbers", "args", "arrays", "attributes", "borrowed", "changed", "classes", "containers",
-        "contents", "finds_attributes", "finds_numbers", "kwargs", "leaves", "objects", "original_contents",
+        "contents", "finds_attributes", "finds_numbers", "kwargs", "leaves", "objects", "of_numpy", "original_contents",
         "overwritten", "passed", "shapes", "structure", "twins", "types", "undo", "variables")
 
     def __init__(
@@ -120,6 +121,9 @@ class Call:
                                     tuple([(k, self._named(k, kwargs[k])) for k in sorted(kwargs)]) if kwargs else ())
         self.shapes: Shapes = tuple([t.shape if type(t) is TensorType else None for t in self.types])
         self.arrays = _arrays(self.passed)
+        self.of_numpy = tuple([
+            i for i, x in enumerate(self.passed)
+            if isinstance(x, (np.ndarray, np.generic)) or is_of_arrays(self.types[i])])
 
     def identify(self, numbers: Collection[int]) -> None:
         """Identify these of the `variables` by identity in the key."""
@@ -153,9 +157,8 @@ class Call:
         self.borrowed.clear()
 
     def marked(self, types: Sequence[Type]) -> list[Type]:
-        """`types`, with those of arrays marked as made from arrays."""
-        arrays = {number for number, *_ in self.arrays}
-        return [of_arrays(type) if i in arrays else type for i, type in enumerate(types)]
+        """`types`, with those of arrays and scalars of NumPy marked as made from arrays."""
+        return [of_arrays(type) if i in self.of_numpy else type for i, type in enumerate(types)]
 
     def number_of(self, x: Any) -> int | None:
         """The index of `x` among the `variables`, or the next one; None if it has no placeholder."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.backend import has_staged_items, is_body, is_container, is_internal, is_reference, keyed, operators
-from runtime.core.array_mode import need_objects
+from runtime.core.array_mode import need_objects, note_class_asked
 from runtime.core.array_promotion import is_of_arrays
 from runtime.core.errors import UnimplementedError
 from runtime.core.positions import staging_error
@@ -63,6 +63,7 @@ def tested_maybe_none(value: Any, test: Callable[[Any], bool]) -> Any:
 
 def of_numpy(value: Any) -> Any:
     """An array or scalar of NumPy of the class that `value` has in Python, if it is made of arrays; else None."""
+    note_class_asked()
     if isinstance(value, StagedArray) or (
             type(value) is GraphTensor and is_of_arrays(value.type) and not value.type.weak):
         return np.empty((0,) * value.ndim, value.dtype.np) if value.ndim else value.dtype.np.type(0)
