@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from runtime.backends.native.abi.interrupts import PIECE
+from runtime.backends.native.codegen.array_parts import Changed, whole_of
 from runtime.backends.native.codegen.context import Lowering, Value, lowers
 from runtime.backends.native.codegen.index_expressions import Array, Context, Leaf, Map, Scalar, reads
 from runtime.backends.native.codegen.piecewise_arrays import Axis, Slicer, around
@@ -216,7 +217,14 @@ def setitem(w: Lowering, node: Node, x: Value, value: Value, *operands: Value) -
         return value if isinstance(value, Scalar) else Scalar(x.dtype, w.element(value))
     assert isinstance(x, Array)
     value = w.settle(value) if not isinstance(value, (Leaf, Map)) else value
+    if isinstance(value, Changed) and value.back is node:
+        return value.whole
     chosen = _selection(w, node, x, index, iter(operands), [x, value, *operands])
+    whole = whole_of(w)
+    if whole is not None:
+        value = _apart(w, value if isinstance(value, Leaf) else w.settle(value), whole.array)
+        _write(w, node, whole.array, viewed(w, whole.slice, chosen), value, [x, value, *operands])
+        return whole.slice
     known = {**w.overwritten, **w.updates}  # of arrays of a trial nothing asks for the address
     at_once = bool(known) and isinstance(x, Leaf) and x.pointer.ref in known
     joined = around(w.b, x, value, chosen) if isinstance(value, Map) and not at_once else None
@@ -225,12 +233,16 @@ def setitem(w: Lowering, node: Node, x: Value, value: Value, *operands: Value) -
     value = w.settle(value) if not isinstance(value, Leaf) else value
     count = w.b.product([1 if axis is None or axis.count is None else axis.count for axis in chosen])
     target, (value,) = owned(w, x, [value], count)
-    part = viewed(w, target, chosen)
+    _write(w, node, target, viewed(w, target, chosen), value, [x, value, *operands])
+    return target
+
+
+def _write(w: Lowering, node: Node, target: Leaf, part: Array, value: Value, values: Sequence[Value]) -> None:
+    """Store a value into `part`, a view of `target`."""
     assert isinstance(part, Leaf)
     if w.restores and target.pointer.ref in w.overwritten:
         w.keep(part)
-    _fill(w, node, part, value, [x, value, *operands])
-    return target
+    _fill(w, node, part, value, values)
 
 
 def owned(w: Lowering, x: Array, others: Sequence[Value], count: Index) -> tuple[Leaf, list[Value]]:
@@ -247,12 +259,17 @@ def owned(w: Lowering, x: Array, others: Sequence[Value], count: Index) -> tuple
         target = w.memory(leaf.dtype, leaf.dims)
         w.copy(leaf, target.pointer)
         return target, list(others)
-    others = list(others)
-    for k, other in enumerate(others):
-        if isinstance(other, Array) and reads(other, leaf):
-            others[k] = copied = w.memory(other.dtype, other.dims)
-            w.store_all([(other, copied)])
-    return Leaf(leaf.dtype, leaf.dims, leaf.pointer, scratch=True, bases=leaf.bases), others
+    return Leaf(leaf.dtype, leaf.dims, leaf.pointer, scratch=True, bases=leaf.bases), [
+        _apart(w, other, leaf) for other in others]
+
+
+def _apart(w: Lowering, x: Value, leaf: Leaf) -> Value:
+    """A value that does not read the memory of `leaf`, which is written next."""
+    if not (isinstance(x, Array) and reads(x, leaf)):
+        return x
+    copied = w.memory(x.dtype, x.dims)
+    w.store_all([(x, copied)])
+    return copied
 
 
 def _copy_readers(w: Lowering, leaf: Leaf) -> None:
