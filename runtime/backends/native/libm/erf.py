@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from runtime.backends.native.libm.exponentials import INF, NAN, exp_words, scaled
+from runtime.backends.native.libm.exponentials import INF, NAN, exp_words, powers
 from runtime.backends.native.libm.expressions import (
     Num,
     copysign,
@@ -117,7 +117,8 @@ def _erfc_far(x: Num, kind: str) -> Num:
     e, e_low = fast_two_sum(x.constant(1.0), tail)
     product, product_low = two_product(e, g)
     result = product + (product_low + fma(e, g_low, e_low * g))
-    return scaled(result, biased, x > 0.0)
+    power, half = powers(biased, x > 0.0)
+    return result * power * half
 
 
 def erfinv(x: Num) -> Num:
@@ -135,7 +136,7 @@ def _erfinv_far(x: Num, kind: str) -> Num:
     if kind == "float":
         s = sqrt(log2_short(1.0 - x) * -0.6931471805599453)
         return s * polynomial((s - k) / (s + k), _ERFINV_FAR[kind])
-    log, log_low = log_words(1.0 - x)
+    log, log_low = fast_two_sum(*log_words(1.0 - x))
     s = sqrt(-log)
     s_low = (minus_product(-log, s, s) - log_low) * 0.5 / s
     p, p_low = _words((s - k) / (s + k), _ERFINV_FAR_FIRST, _ERFINV_FAR[kind])

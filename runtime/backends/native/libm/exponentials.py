@@ -25,7 +25,6 @@ from runtime.backends.native.libm.expressions import (
     two_sum,
     where,
 )
-from runtime.backends.native.llvm.values import BITS
 
 INF: Final = float("inf")
 NAN: Final = float("nan")
@@ -99,29 +98,32 @@ def clamp(x: Num, low: float, high: float) -> Num:
 
 
 def exp(x: Num) -> Num:
-    kind = x.kind
-    x = clamp(x, *_EXP_RANGE[kind])
-    e = reduced(x, 2 * BIAS[kind])
-    return scaled(fma(fma(polynomial(e.r, EXP[kind]), e.r, 1.0), e.r, 1.0), e.biased, x < 0.0)
+    e = reduced(x, 2 * BIAS[x.kind])
+    power, half = powers(e.biased, x < 0.0)
+    return limited(x, fma(power * e.r, fma(polynomial(e.r, EXP[x.kind]), e.r, 1.0), power) * half)
 
 
-# Beyond these exp is 0, and infinite.
-_EXP_RANGE: Final = {"float": (-104.0, 89.0), "double": (-746.0, 710.0)}
+def limited(x: Num, result: Num) -> Num:
+    """exp(x): `result`, but where x is beyond the numbers for which that can be neither 0 nor infinite. So x need not
+    be clamped first, which takes longer if nothing else is computed meanwhile."""
+    low, high = {"float": (-104.0, 89.0), "double": (-746.0, 710.0)}[x.kind]
+    return where(x < low, 0.0, where(x > high, INF, result))
 
 
 def exp_words(x: Num, low: Num) -> tuple[Num, Num]:
-    """p and n, as arguments of `scaled`, with exp(x + low) = 2^n (1 + p), for x within the range of `exp`."""
+    """p and n, as argument of `powers`, with exp(x + low) = 2^n (1 + p), for x within the range of `exp`."""
     e = reduced(x, 2 * BIAS[x.kind])
     r, rest = fast_two_sum(e.r, low)
     return r + fma(r * r, polynomial(r, EXP[x.kind]), rest), e.biased
 
 
-def scaled(p: Num, biased: Num, negative: Num) -> Num:
-    """2^n p, where `biased` has n plus twice the bias in its lowest bits, and `negative` says whether n is negative."""
-    # by two factors, so that a subnormal result is rounded once
-    bias = BIAS[p.kind]
-    half = where(negative, p.constant(0.5 ** (bias // 2 + 1)), 2.0 ** (bias // 2 + 1))
-    return p * ((biased << MANTISSA[p.kind]) - half.bits()).from_bits(p.kind) * half
+def powers(biased: Num, negative: Num) -> tuple[Num, Num]:
+    """Two factors of 2^n, where `biased` has n plus twice the bias in its lowest bits, and `negative` says whether n is
+    negative. What is multiplied by the first is normal, so that a subnormal result is rounded once, by the second."""
+    kind = {"i32": "float", "i64": "double"}[biased.kind]
+    bias = BIAS[kind]
+    half = where(negative, biased.constant(0.5 ** (bias // 2 + 1), kind), 2.0 ** (bias // 2 + 1))
+    return ((biased << MANTISSA[kind]) - half.bits()).from_bits(kind), half
 
 
 def expm1(x: Num) -> Num:
@@ -232,42 +234,41 @@ def split_exponent(x: Num) -> tuple[Num, Num]:
 def split_subnormal(x: Num) -> tuple[Num, Num]:
     """`split_exponent` of any positive x; k is a float.
 
-    Without selects: of these LLVM makes, for scalars under AVX-512, code that sets a byte of a register, so that each
-    iteration of a loop waits for the one before.
+    The selects are of integers: of those of floats LLVM makes, for scalars under AVX-512, code that sets a byte of a
+    register, so that each iteration of a loop waits for the one before.
     """
     kind = x.kind
     stored, scale = MANTISSA[kind], MANTISSA[kind] + 2
-    is_tiny = (x.bits() - (2 << stored)) >> (BITS[kind] - 1)  # -1 if it is, else 0
-    factor = ((is_tiny & (scale << stored)) + (BIAS[kind] << stored)).from_bits(kind)
-    k, m = split_exponent(x * factor)
-    return (k - (is_tiny & scale)).to(kind), m
+    bits = x.bits()
+    is_tiny = bits < 2 << stored
+    k, m = split_exponent(where(is_tiny, (x * 2.0 ** scale).bits(), bits).from_bits(kind))
+    return (k - where(is_tiny, k.constant(scale), 0)).to(kind), m
 
 
-def log_reduced(k: Num, f: Num, low: Num | None = None) -> Num:
-    """k ln 2 + log(1 + f + low) for sqrt(1/2) <= 1 + f <= sqrt(2) and a `low` below the last bit of 1 + f."""
+def log_reduced(k: Num, f: Num, above: Num, low: Num | None = None) -> Num:
+    """k ln 2 + log(1 + f + low) for sqrt(1/2) <= 1 + f <= sqrt(2) and a `low` below the last bit of 1 + f. `above` is
+    f + 2: of float64 only."""
     kind = f.kind
     ln2_high, ln2_low = LN2[kind]
     square = f * f
+    high, rest = fast_two_sum(k * ln2_high, f)
+    rest = fma(k, ln2_low, rest)
     if kind == "float":
-        tail = k * ln2_low
         if low is not None:
-            tail = fma(low, 1.0 - f + square, tail)
-        tail = fma(square * f, polynomial(f, LOG["float"], square), tail)
-        return fma(k, ln2_high, f + fma(square, -0.5, tail))
-    s = f / (f + 2.0)
+            rest = fma(low, 1.0 - f + square, rest)
+        return high + fma(square * f, polynomial(f, LOG["float"], square), fma(square, -0.5, rest))
+    s = f / above
     z = s * s
     half = square * 0.5
     # log(1 + f) = 2s + s R = f - (f²/2 - s (f²/2 + R))
-    tail = k * ln2_low
     if low is not None:
-        tail = fma(low, fma(fma(s, 2.0, -2.0), s, 1.0), tail)
-    tail = fma(s, fma(z, polynomial(z, LOG["double"]), half), tail)
-    return fma(k, ln2_high, f - (half - tail))
+        rest = fma(low, fma(fma(s, 2.0, -2.0), s, 1.0), rest)
+    return high + fma(s, fma(z, polynomial(z, LOG["double"]), half), rest - half)
 
 
 def log(x: Num) -> Num:
     k, m = split_subnormal(x)
-    result = log_reduced(k, m - 1.0)
+    result = log_reduced(k, m - 1.0, m + 1.0)
     result = where(x < INF, result, x)
     return where(x > 0.0, result, where(x.equals(0.0), x.constant(-INF), where(x < 0.0, NAN, x)))
 
@@ -289,7 +290,7 @@ def log1p_sum(x: Num, low: Num | None = None, more: Num | None = None) -> Num:
     if low is not None:
         low = where(far, 0.0, low * scale)
     count = k.to(kind)
-    return log_reduced(count if more is None else count + more, f, low)
+    return log_reduced(count if more is None else count + more, f, f + 2.0, low)
 
 
 # Inverse hyperbolic functions.

@@ -8,8 +8,9 @@ from runtime.backends.native.libm.exponentials import (
     NAN,
     clamp,
     exp_words,
+    limited,
     magic,
-    scaled,
+    powers,
     split_exponent,
     split_subnormal,
 )
@@ -17,6 +18,7 @@ from runtime.backends.native.libm.expressions import (
     BIAS,
     MANTISSA,
     Num,
+    copysign,
     fast_two_sum,
     fma,
     minus_product,
@@ -24,7 +26,6 @@ from runtime.backends.native.libm.expressions import (
     rint,
     sqrt,
     two_product,
-    two_sum,
     where,
 )
 
@@ -40,10 +41,11 @@ _EXP2: Final = (0.6931472077098438, 0.24022650731674153, 0.05550325130459139, 0.
 
 
 def log_words(x: Num) -> tuple[Num, Num]:
-    """log(x) in two words of double, for positive finite x."""
+    """log(x) in two words of double, for positive finite x; the second may be some thousand units in the last place of
+    the first."""
     k, m = split_subnormal(x)
-    above = m - 1.0
-    below, below_low = two_sum(m, m.constant(1.0))
+    above, below = m - 1.0, m + 1.0
+    below_low = above - (below - 2.0)
     inverse = 1.0 / below
     s = above * inverse
     s_low = fma(-s, below_low, minus_product(above, s, below)) * inverse
@@ -55,21 +57,22 @@ def log_words(x: Num) -> tuple[Num, Num]:
     cube_low = cube_low + fma(s, z_low, s_low * z)
     w, w_low = two_product(cube, c)
     w_low = w_low + fma(cube, c_low, cube_low * c)
-    h, h_low = fast_two_sum(s + s, w)
-    high, low = fast_two_sum(k * _LN2[0], h)
-    return fast_two_sum(high, low + (h_low + (w_low + fma(s_low, 2.0, k * _LN2[1]))))
+    high, low = fast_two_sum(k * _LN2[0], s + s)
+    low = low + fma(s_low, 2.0, k * _LN2[1])
+    high, rest = fast_two_sum(high, w)
+    return high, (low + w_low) + rest
 
 
 def pow(x: Num, y: Num) -> Num:
     a = abs(x)
-    size = _double_size(a, y) if x.kind == "double" else _float_size(a, y)
-    size = where(a.equals(1.0), where(y.is_nan(), y, 1.0), size)
     half = y * 0.5
     whole = rint(y).equals(y)
     odd = whole & rint(half).differs(half)
-    size = where((x < 0.0) & ~whole & (a < INF), NAN, size)
-    result = where((x.bits() < 0) & odd, -size, size)
-    return where(x.equals(1.0) | y.equals(0.0), 1.0, result)
+    one = x.equals(1.0) | y.equals(0.0) | (a.equals(1.0) & whole)
+    invalid = ((x < 0.0) & ~whole & (a < INF)) | x.is_nan()
+    size = _double_size(a, y) if x.kind == "double" else _float_size(a, y)
+    size = where(one | invalid, where(one, x.constant(1.0), NAN), size)
+    return copysign(size, where(odd, x, 1.0))
 
 
 MULTIPLES_OF_HALF: Final = {twice / 2: f"pow.{twice}" for twice in range(-16, 17) if twice}
@@ -119,11 +122,11 @@ def _words_product(x: tuple[Num, Num], y: tuple[Num, Num]) -> tuple[Num, Num]:
 
 def _double_size(a: Num, y: Num) -> Num:
     high, low = log_words(a)
-    high = where(a.equals(0.0), a.constant(-INF), where(a < INF, high, a))
     z, z_low = two_product(y, high)
-    clamped = clamp(z, -746.0, 710.0)
-    p, biased = exp_words(clamped, where(abs(z) < 746.0, fma(y, low, z_low), 0.0))
-    return scaled(p + 1.0, biased, clamped < 0.0)
+    p, biased = exp_words(z, fma(y, low, z_low))
+    power, half = powers(biased, z < 0.0)
+    z = where((a > 0.0) & (a < INF), z, y * where(a.equals(0.0), a.constant(-INF), a))
+    return limited(z, fma(power, p, power) * half)
 
 
 def _float_size(a: Num, y: Num) -> Num:

@@ -118,8 +118,10 @@ def _reduced_fast(x: Num) -> tuple[Num, Num, Num]:
     whole = fma(x, _TWO_OVER_PI, magic(x.kind))
     n = whole - magic(x.kind)
     product, product_low = two_product(n, n.constant(two))
-    r, low = two_sum(minus_product(x, n, n.constant(one)), -product)
-    return whole.bits(), *fast_two_sum(r, fma(n, -three, low - product_low))
+    # Where the first is smaller, it is a multiple of the second's last place, so that nothing is lost either:
+    # S. M. Rump, T. Ogita, S. Oishi, "Accurate floating-point summation", part I (2008), lemma 2.6.
+    r, low = fast_two_sum(minus_product(x, n, n.constant(one)), -product)
+    return whole.bits(), r, low + fma(n, -three, -product_low)
 
 
 def _reduced_large(x: Num) -> tuple[Num, Num, Num]:
