@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-__all__ = ["Called", "Executable", "Findable"]
+__all__ = ["Called", "Executable", "Findable", "Returned"]
 
 
 class Called:
@@ -16,6 +16,15 @@ class Called:
     __slots__ = ("_front",)
 
     _front: tuple[Any, ...]
+
+
+class Returned(NamedTuple):
+    """What calls return: tensors of the first `tensors` of the arrays that `function()` of an executable returns, the
+    only one itself, or all in a tuple if `in_tuple`; without tensors it is `value`."""
+
+    tensors: int
+    in_tuple: bool = False
+    value: Any = None
 
 
 class Findable(Protocol):
@@ -57,10 +66,9 @@ class Executable(Protocol):
         """A function from arrays for the graph's inputs to a tuple of read-only arrays of exactly the output types. For
         a list it gives a tuple of its elements, or one array of which they are the rows."""
 
-    def findable(self, returned: tuple[Any, ...] | None, only_arrays: bool) -> Findable | None:
-        """An entry for native code to look up the trace, or None. `returned`: a tuple with what calls return, which is
-        empty for a tensor of the first array that `function()` returns; None if Python has to make it. `only_arrays`:
-        whether a call, also one that raises, changes nothing but arrays."""
+    def findable(self, returned: Returned | None, only_arrays: bool) -> Findable | None:
+        """An entry for native code to look up the trace, or None. `returned`: what calls return; None if Python has to
+        make it. `only_arrays`: whether a call, also one that raises, changes nothing but arrays."""
 
     def inspect_llvm(self, optimized: bool = True) -> str: ...
 

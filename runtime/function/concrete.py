@@ -37,7 +37,7 @@ from runtime.function.arguments.signature import (
     with_arrays,
 )
 from runtime.function.execution.executors import able, arrays_of, chosen, make, tensors_of
-from runtime.function.results.pack import Pack
+from runtime.function.results.pack import Pack, made_natively
 from runtime.function.results.results import result_specs
 from runtime.function.state.array_arguments import result_in
 from runtime.function.state.constant_guards import ConstantGuards
@@ -47,7 +47,6 @@ from runtime.function.variables.variable_argument import VariableArgument, Varia
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.optimize import rewrite
 from runtime.staging.aliases.body_tracing import NEVER
-from runtime.staging.values.optional import MaybeTensor
 
 __all__ = ["ConcreteFunction", "graph_of"]
 
@@ -68,7 +67,7 @@ class ConcreteFunction:
     __slots__ = (
         "__weakref__", "_aliases", "_array_pattern", "_captured", "_changes_attributes", "_compiled", "_compiling",
         "_defaults", "_donated", "_executor", "_has_numbers", "_is_final", "_is_single", "_loses_writes", "_of_numpy",
-        "_optimized", "_own", "_pack", "_returns_tensor", "_signature", "_unused", "_variables", "_writes_tensors",
+        "_optimized", "_own", "_pack", "_returned", "_signature", "_unused", "_variables", "_writes_tensors",
         "can_change", "failed", "fast_math", "findable", "graph", "guards", "identified", "input_specs", "is_kept",
         "name", "on_arrays", "overwritten_places", "reading", "run", "structured_input_signature",
         "structured_outputs", "types", "used")
@@ -114,10 +113,9 @@ class ConcreteFunction:
         self._is_final = False
         """Whether after an error nothing has to be done but to leave the arrays as they are; set when compiled."""
         self._captured = captured  # pre-existing NumPy arrays, inputs of the graph after the leaves
-        self._returns_tensor = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor) and not (
-            pack.returns_arguments or captured
-        ) and returned.type.dtype is graph.outputs[0].type.dtype  # type: ignore[union-attr]
-        self._is_single = self._returns_tensor and not pack.uses_call
+        self._returned = None if captured else made_natively(returned, graph, pack)
+        """What calls return, if native code can make it."""
+        self._is_single = not pack.uses_call and self._returned is not None and self._returned[:2] == (1, False)
         self._optimized: Graph | None = None
         self._compiled: Executable | None = None
         self._compiling = threading.RLock()
@@ -164,9 +162,7 @@ class ConcreteFunction:
                     self.run = self._runner(arrays)
                     self.on_arrays = self._on_arrays(arrays)
                     self.overwritten_places = made.overwritten
-                    constant = self._pack.constant
-                    returned = () if self._returns_tensor else None if constant is None else (constant.value,)
-                    self.findable = None if self._captured else made.findable(returned, self._pack.only_arrays)
+                    self.findable = None if self._captured else made.findable(self._returned, self._pack.only_arrays)
                     self._compiled = made
         return self._compiled
 

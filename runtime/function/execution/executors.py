@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from autograph.backend import deferred
-from runtime.backends.executable import Executable
+from runtime.backends.executable import Executable, Returned
 from runtime.backends.numpy import executable
 from runtime.backends.timed_numpy import TimedProgram
 from runtime.core.config import check_executor, settings
@@ -52,7 +52,7 @@ class Reference:
     def function(self) -> Callable[..., tuple[Any, ...]]:
         return executable(self.graph)
 
-    def findable(self, returned: tuple[Any, ...] | None, only_arrays: bool) -> None:
+    def findable(self, returned: Returned | None, only_arrays: bool) -> None:
         """Does nothing: calls always go through Python."""
 
     def inspect_llvm(self, optimized: bool = True) -> str:

@@ -5,11 +5,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from autograph.backend import LISTS, fields_in, fill, put, refill, take_out
+from runtime.backends.executable import Returned
+from runtime.core.graph import Graph
+from runtime.core.tensor import GraphTensor
+from runtime.core.types import TensorType
 from runtime.function.arguments.signature import Call
 from runtime.function.results.reconstruction import Part, Recipe, Values, spread, spread_items
 from runtime.function.state.array_arguments import put_back
+from runtime.staging.values.optional import MaybeTensor
 
-__all__ = ["Pack"]
+__all__ = ["Pack", "made_natively"]
 
 
 class Pack:
@@ -69,3 +74,24 @@ def _fill(container: Any, parts: list[tuple[Any, Any]], before: Iterable[Any]) -
             take_out(container, key)
     for key, part in parts:
         put(container, key, part)
+
+
+def made_natively(returned: Any, graph: Graph, pack: Pack) -> Returned | None:
+    """What calls return, if that is a constant, a tensor, or a tuple of tensors."""
+    if pack.constant is not None:
+        return Returned(0, value=pack.constant.value)
+    if pack.returns_arguments:
+        return None
+    if _is_output(returned, graph, 0):
+        return Returned(1)
+    is_tuple = type(returned) is tuple and len({*map(id, returned)}) == len(returned)
+    return Returned(len(returned), True) if is_tuple and all(
+        [_is_output(x, graph, k) for k, x in enumerate(returned)]) else None
+
+
+def _is_output(returned: Any, graph: Graph, number: int) -> bool:
+    """Whether a result is a tensor, and that of output `number`."""
+    if not isinstance(returned, GraphTensor) or isinstance(returned, MaybeTensor) or number >= len(graph.outputs):
+        return False
+    type = graph.outputs[number].type
+    return isinstance(type, TensorType) and returned.type.dtype is type.dtype

@@ -8,10 +8,12 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from runtime.backends.executable import Returned
 from runtime.backends.native.jit.fast_call import (
     CALLS,
     CELL,
@@ -28,10 +30,12 @@ from runtime.backends.native.jit.fast_call import (
     OF_OBJECT,
     PLACES,
     RESULT,
+    RESULTS,
     VALUES,
     kind_of,
     words_of,
 )
+from runtime.backends.native.jit.tuple_results import MOST_RESULTS, described
 from runtime.core.tensor import EagerTensor
 from runtime.core.types import TensorType, Type
 
@@ -46,9 +50,9 @@ class Body(NamedTuple):
     address: int
     frame: int
     is_long: bool  # whether a call may take long
-    outputs: Sequence[int | None]  # the inputs whose memory they occupy; None: a new array, one at most
-    result: TensorType | None  # the type of the new array, which a tensor is made of; otherwise a call returns
-    returned: Any  # this object
+    outputs: Sequence[int | None]  # the inputs whose memory they occupy; None: a new array
+    results: Sequence[TensorType]  # the types of the new arrays, which tensors are made of
+    returned: Returned  # what a call returns
     failed: Callable[[int], None]  # raises the error of a call, by its status; if it does not, Python repeats the call
     idle: list[Any]  # the frames of calls by Python, whose memory native code does not use
     keeps_alive: Any  # objects that must live while the code can run
@@ -79,26 +83,20 @@ class Findable:
                               (OF_DICT if isinstance(within, dict) else OF_OBJECT, id(within), id(at), id(expected))
                               for within, at, expected in items or ()], np.int64)
         head = [len(kind.key), used.buffer_info()[0], 0, id(run), *[0] * 9]
-        made: Any = None
-        taken, kept = [], []
+        taken: list[int] = []
+        new = _NewArrays((), Returned(0))
         if body is not None:
-            taken = [*kind.taken, *(RESULT if place is None else kind.places[place] for place in body.outputs)]
-            if len(taken) > MOST_TAKEN:
+            new = _NewArrays(body.results, body.returned)
+            places = count(RESULTS if body.returned.in_tuple else RESULT)
+            taken = [*kind.taken, *(next(places) if place is None else kind.places[place] for place in body.outputs)]
+            if len(taken) > MOST_TAKEN or len(body.results) > MOST_RESULTS:
                 return front
-            result = 0, 0, 0, 0
-            if body.result is not None:
-                made = np.empty(body.result.shape, body.result.dtype.np)
-                made.flags.writeable = False
-                if made.nbytes <= _MOST_KEPT:
-                    kept = [None, None]
-                result = id(body.result.dtype.np), made.ndim, made.flags.num, words_of(kept, ITEMS_OF_LIST + 8)[-1]
-            returned = 0 if body.result is not None else id(body.returned)
+            returned = 0 if body.results else id(body.returned.value)
             body.idle.clear()
-            head[2:] = (body.address, body.frame, 0, body.is_long, id(body.failed), returned, *result)
-        shape = () if made is None else (*made.shape, *made.strides)
+            head[2:] = (body.address, body.frame, 0, body.is_long, id(body.failed), returned, *new.single)
         words = np.array([*head[:12], len(taken), looked_at.ctypes.data, len(looked_at), len(kind.arrays) // 2,
-                          *kind.key, *taken, *shape, *kind.arrays], np.int64)
-        entry = _Entry(kind, words, self, used, kept, (items, looked_at, run))
+                          *new.in_tuple, *kind.key, *taken, *new.shape, *kind.arrays], np.int64)
+        entry = _Entry(kind, words, self, used, new.kept, (items, looked_at, run, new))
         if front and len(entries) == len(front[2]) and 2 * (len(entries) + 1) < len(front[0]) - PLACES:
             table = front[0].copy()
             _put(table, entry)
@@ -108,6 +106,32 @@ class Findable:
     def forgotten(self, front: tuple[Any, ...]) -> tuple[Any, ...]:
         """See `runtime.backends.executable.Findable`."""
         return front and _front(front[1], tuple([entry for entry in front[2] if entry.trace is not self]))
+
+
+class _NewArrays:
+    """What an entry has of the new arrays of a body.
+
+    single    the dtype, rank and flags of the only one that is not in a tuple, and the address of the kept ones
+    shape     its dimensions and strides
+    in_tuple  the number of those in a tuple, and the address of their description
+    kept      the arrays of the last two results, the older one first
+    """
+
+    def __init__(self, types: Sequence[TensorType], returned: Returned) -> None:
+        self.single, self.in_tuple = (0, 0, 0, 0), (0, 0)
+        self.shape: tuple[int, ...] = ()
+        self.kept: list[Any] = []
+        if returned.in_tuple:
+            self.words = described(types)
+            self.in_tuple = len(types), self.words.ctypes.data
+        elif types:
+            made: Any = np.empty(types[0].shape, types[0].dtype.np)
+            made.flags.writeable = False
+            if made.nbytes <= _MOST_KEPT:
+                self.kept = [None, None]
+            kept = words_of(self.kept, ITEMS_OF_LIST + 8)[-1]
+            self.single = id(types[0].dtype.np), made.ndim, made.flags.num, kept
+            self.shape = *made.shape, *made.strides
 
 
 class _Kind:
@@ -175,7 +199,7 @@ class _Entry(NamedTuple):
     trace: Findable
     used: array[int]
     kept: list[Any]  # the arrays of the last two results, the older one first
-    others: Any  # the guards, and the function to call, kept alive
+    others: Any  # the guards, the function to call, and the description of a tuple, kept alive
 
 
 def _front(calls: array[int], entries: tuple[_Entry, ...]) -> tuple[Any, ...]:

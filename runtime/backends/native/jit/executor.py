@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.backend import until_gone, with_room
+from runtime.backends.executable import Returned
 from runtime.backends.native.abi.allocator import PAIR, RELEASE
 from runtime.backends.native.abi.callbacks import Call, KernelSite, new_array
 from runtime.backends.native.abi.interrupts import CALL_WORD
@@ -164,7 +165,7 @@ class Native:
     def explain(self) -> str:
         return report(self.lowering)
 
-    def findable(self, returned: tuple[Any, ...] | None, only_arrays: bool) -> Findable | None:
+    def findable(self, returned: Returned | None, only_arrays: bool) -> Findable | None:
         """An entry for native code to look up the trace; native code can run the body itself if that calls Python only
         to raise."""
         if not is_possible():
@@ -172,13 +173,12 @@ class Native:
         body = None if returned is None or (self.lowering.long and not only_arrays) else self._body(returned)
         return Findable([v.type for v in self.graph.inputs], body)
 
-    def _body(self, returned: tuple[Any, ...]) -> Body | None:
+    def _body(self, returned: Returned) -> Body | None:
         w = self.lowering
         results = _Results(w, self.donated)
-        outputs = results.donated or [None] * len(results.makers)
-        makes = outputs.count(None)
+        outputs, count = results.donated or [None] * len(results.makers), returned.tensors
         if self._locks() or w.storages or w.objects or w.direct or not self.is_closed or not results.are_arrays or (
-                makes != (not returned) or (makes and outputs[0] is not None)):
+                outputs.count(None) != count or any(place is not None for place in outputs[:count])):
             return None
         if not (self.restores or self.is_final):
             return None  # an error would have to restore its arguments
@@ -190,8 +190,8 @@ class Native:
                 show_users(error)
                 raise error
 
-        return Body(self.code.body, frame.words.ctypes.data, bool(w.long), outputs, w.outputs[0][1] if makes else None,
-                    returned[0] if returned else None, failed, self.frames,
+        return Body(self.code.body, frame.words.ctypes.data, bool(w.long), outputs,
+                    [type for _, type in w.outputs[:count]], returned, failed, self.frames,
                     (self.code, frame, self.addresses, self.constants))
 
     def _new_frame(self) -> Frame:

@@ -2,10 +2,10 @@
 
 `runtime_front` replaces the `tp_call` of the class. It finds the trace by the dtypes and shapes of tensors and arrays,
 the types of Python numbers, and the values of the rest; allocates the result's array (or reuses that of an earlier
-small result that nothing refers to), runs the body and makes the tensor; for a trace that needs Python it calls a
-Python function with the arguments. All other calls go to the original slot, which calls `__call__`: this defines what a
-call means, is what the class shows, and adds the traces that it finds to the table that native code reads
-(`call_table.py`).
+small result that nothing refers to), or those of a tuple of results, runs the body and makes the tensors; for a trace
+that needs Python it calls a Python function with the arguments. All other calls go to the original slot, which calls
+`__call__`: this defines what a call means, is what the class shows, and adds the traces that it finds to the table that
+native code reads (`call_table.py`).
 """
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from runtime.backends.native.jit.call_abi import (
     freeze,
     restore,
 )
+from runtime.backends.native.jit.tuple_results import MOST_RESULTS, TupleResults, declare_tuples
 from runtime.backends.native.llvm.builder import Builder, Module, Val, const
 from runtime.core.config import settings
 from runtime.core.tensor import EagerTensor
@@ -39,7 +40,8 @@ from runtime.core.trace import open_traces
 
 __all__ = [
     "ARRAY", "CALLS", "CELL", "FACTOR", "FRONT", "FRONT_SYMBOLS", "ITEMS_OF_LIST", "KEY", "MASK", "MOST_ARGUMENTS",
-    "MOST_TAKEN", "MOST_WORDS", "OF_ARRAY", "OF_CELL", "OF_DICT", "OF_OBJECT", "PLACES", "RESULT", "TENSOR", "VALUES",
+    "MOST_TAKEN", "MOST_WORDS", "OF_ARRAY", "OF_CELL", "OF_DICT", "OF_OBJECT", "PLACES", "RESULT", "RESULTS", "TENSOR",
+    "VALUES",
     "define_front", "install", "is_possible", "kind_of", "words_of"]
 
 FRONT: Final = "runtime_front"
@@ -54,6 +56,7 @@ MOST_ARGUMENTS: Final = 16
 MOST_WORDS: Final = 48  # of a key
 RESULT: Final = MOST_ARGUMENTS  # index of the address of the result
 KEY: Final = MOST_ARGUMENTS + 1  # index of the first word of the key
+RESULTS: Final = KEY + MOST_WORDS  # index of the first address of the results in a tuple
 MOST_TAKEN: Final = 2 * MOST_ARGUMENTS + MOST_WORDS  # words of a body
 FACTOR: Final = 0x9E3779B97F4A7C15  # for Fibonacci hashing
 
@@ -65,14 +68,15 @@ FACTOR: Final = 0x9E3779B97F4A7C15  # for Fibonacci hashing
 # if that does not raise; the object that a call returns, or 0 for a tensor of the new array; the dtype, rank and flags
 # of that; the address of the arrays of the last two results, or 0; the number of words of the body; the address and
 # number of the guards, each four words: its kind; the dict or weak reference, or 0; the key, or the address of the
-# cell's content; and the expected object; and the number of arguments that are arrays. Then the key: for each tensor or
+# cell's content; and the expected object; the number of arguments that are arrays; and the number of results in a
+# tuple, with the address of their description (`tuple_results.py`). Then the key: for each tensor or
 # array its dtype with its rank, and its dimensions; for each number its class, and perhaps its value; for any other
 # argument its address. Then for each word of the body its index in a buffer that has the address of the data of each
 # argument, MOST_ARGUMENTS at most, then that of the result, and then the key. Then the dimensions and strides of the
 # result. Then for each array the number of the argument, and its size in bytes.
 CALLS, VALUES, MASK, PLACES = range(4)
 (_KEY_SIZE, _USED, _BODY, _FRAME, _BUSY, _LONG, _FAILED, _RETURNED, _RESULT_DTYPE, _RESULT_RANK, _RESULT_FLAGS, _KEPT,
- _TAKEN, _GUARDS, _GUARD_COUNT, _ARRAY_COUNT, _KEY) = range(17)
+ _TAKEN, _GUARDS, _GUARD_COUNT, _ARRAY_COUNT, _COUNT, _RESULTS, _KEY) = range(19)
 OF_CELL, OF_DICT, OF_OBJECT = range(3)
 OF_ARRAY: Final = 0x80 << 24  # marks the dtype of an array of the caller's in a key
 
@@ -192,6 +196,7 @@ def define_front(module: Module) -> None:
             ("PyObject_CallFunctionObjArgs", "ptr", "ptr", "ptr", "ptr"), ("PyEval_SaveThread", "ptr"),
             ("PyEval_RestoreThread", "void", "ptr")):
         module.declare(name, result, *types)
+    declare_tuples(module)
     for name in (TENSOR, _FLOATS, _INTS, _TRACES, _SETTINGS, "_Py_FalseStruct", "PyArray_Type_"):
         module.globals[name] = "external global i8"
     module.define(FRONT, "ptr", ["ptr", "ptr", "ptr"], _call, "nounwind", linkage="")
@@ -214,7 +219,7 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
     need(b.icmp("eq", b.call("i64", "PyDict_Size", Val("ptr", f"@{_TRACES}")), zero))
     with b.when(b.icmp("ne", kwargs, null)):
         need(b.icmp("eq", b.call("i64", "PyDict_Size", kwargs), zero))
-    buffer = b.alloca("i64", KEY + MOST_WORDS)
+    buffer = b.alloca("i64", RESULTS + MOST_RESULTS)
     key, arrays = b.offset(buffer, KEY, "i64"), b.alloca("ptr", MOST_ARGUMENTS)
     table = field(b, field(b, front, _ITEMS, "ptr"), DATA, "ptr")
     values = b.load("i64", b.offset(table, VALUES, "i64"))
@@ -254,6 +259,9 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
     with b.when(b.icmp("ne", word(_BUSY), zero)):  # in another thread, or in Python code that an error runs
         go_to_python()
     returned = word(_RETURNED, "ptr")
+    several = TupleResults(b, word(_COUNT), word(_RESULTS, "ptr"), functools.partial(_new_array, b),
+                           functools.partial(_new_tensor, b))
+    several.make(b.offset(buffer, RESULTS, "i64"), leave)
     free = _free(b, kept, word, dims)
 
     def again() -> list[Val]:
@@ -262,10 +270,7 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
         return [free]
 
     def new() -> list[Val]:
-        dtype = word(_RESULT_DTYPE, "ptr")
-        b.call("void", "Py_IncRef", dtype)  # the array steals the reference
-        made = b.call("ptr", _NEW, Val("ptr", "@PyArray_Type_"), dtype, b.convert("trunc", word(_RESULT_RANK), "i32"),
-                      dims, null, null, const("i32", 0), null)
+        made = _new_array(b, word(_RESULT_DTYPE, "ptr"), word(_RESULT_RANK), dims)
         with b.when(b.icmp("eq", made, null)):
             leave(null)
         return [made]
@@ -275,7 +280,8 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
         b.store(field(b, result, DATA, "i64"), b.offset(buffer, RESULT, "i64"))
         return [result]
 
-    (result,) = b.either(b.icmp("eq", returned, null), array, lambda: [null])
+    is_single = b.and_(b.icmp("eq", returned, null), b.icmp("eq", several.count, zero))
+    (result,) = b.either(is_single, array, lambda: [null])
     words = b.alloca("i64", MOST_TAKEN)
     with b.loop(zero, taken) as k:
         source = b.load("i64", b.offset(sources, k, "i64"))
@@ -293,6 +299,7 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
     with b.when(b.icmp("ne", status, const("i32", 0))):
         with b.when(b.icmp("ne", result, null)):
             b.call("void", "Py_DecRef", result)
+        several.drop()
         with b.when(b.icmp("eq", status, const("i32", INTERRUPTED))):
             restore(b, frame)
             b.store(zero, place_of(_BUSY))
@@ -313,6 +320,8 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
     with b.when(b.icmp("ne", returned, null)):
         b.call("void", "Py_IncRef", returned)
         leave(returned)
+    with b.when(b.icmp("ne", several.count, zero)):
+        several.deliver(leave)
     freeze(b, result)
     with b.when(b.and_(b.icmp("eq", free, null), b.icmp("ne", kept, null))):
         older = b.load("ptr", kept)
@@ -320,14 +329,34 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
         _shift(b, kept, result)
         b.call("void", "Py_DecRef", older)
     b.call("void", "Py_DecRef", front)
-    tensor = b.call("ptr", "PyType_GenericAlloc", Val("ptr", f"@{TENSOR}"), zero)
-    with b.when(b.icmp("eq", tensor, null)):
-        b.call("void", "Py_DecRef", result)
-        b.line("ret ptr null")
-    b.store(result, b.offset(tensor, ARRAY, "i8"))
-    b.line(f"ret {tensor}")
+    b.line(f"ret {_new_tensor(b, result)}")
     b.start(python)
     return b.call("ptr", _PYTHON, own, args, kwargs)
+
+
+def _new_array(b: Builder, dtype: Val, rank: Val, dims: Val) -> Val:
+    """A new array; null if there is no memory for it."""
+    null = Val("ptr", "null")
+    b.call("void", "Py_IncRef", dtype)  # the array steals the reference
+    return b.call("ptr", _NEW, Val("ptr", "@PyArray_Type_"), dtype, b.convert("trunc", rank, "i32"), dims, null, null,
+                  const("i32", 0), null)
+
+
+def _new_tensor(b: Builder, array: Val) -> Val:
+    """The tensor of an array, whose reference it takes; null if there is no memory for it."""
+    tensor = b.call("ptr", "PyType_GenericAlloc", Val("ptr", f"@{TENSOR}"), const("i64", 0))
+    made = b.icmp("ne", tensor, Val("ptr", "null"))
+
+    def stored() -> list[Val]:
+        b.store(array, b.offset(tensor, ARRAY, "i8"))
+        return []
+
+    def dropped() -> list[Val]:
+        b.call("void", "Py_DecRef", array)
+        return []
+
+    b.either(made, stored, dropped)
+    return tensor
 
 
 def _check_overlaps(b: Builder, addresses: Val, arrays: Val, count: Val, need: Callable[[Val], None]) -> None:
