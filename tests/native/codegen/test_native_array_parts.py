@@ -1,6 +1,7 @@
 """Items that are set in a slice of an array are written to the array's memory, if nothing reads its old contents."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 pytest.importorskip("llvmlite.binding", reason="the native executor needs llvmlite")
 
 import runtime as rt
+
+pytestmark = pytest.mark.optimised
 
 
 def behind(x: Any, n: int) -> None:
@@ -62,9 +65,10 @@ IN_PLACE: list[Callable[[Any, int], None]] = [
     behind, from_number, overlapping, backwards, slice_of_slice, from_the_end]
 
 
+@pytest.mark.parametrize("size", [14, 300])
 @pytest.mark.parametrize("fn", [*IN_PLACE, columns])
-def test_as_in_numpy(fn: Callable[[Any, int], None]) -> None:
-    want, got = np.arange(14.0), np.arange(14.0)
+def test_as_in_numpy(fn: Callable[[Any, int], None], size: int) -> None:
+    want, got = np.arange(float(size)), np.arange(float(size))
     fn(want, 3)
     rt.function(fn, executor="native")(got, 3)
     np.testing.assert_array_equal(got, want)
@@ -74,6 +78,13 @@ def test_as_in_numpy(fn: Callable[[Any, int], None]) -> None:
 def test_nothing_is_copied(fn: Callable[[Any, int], None]) -> None:
     traced = rt.function(fn, executor="native").get_concrete_function(np.arange(1000.0), 3)
     assert "@llvm.memcpy" not in traced.inspect_llvm()
+
+
+@pytest.mark.parametrize("fn", [behind, from_number, overlapping])
+def test_items_are_checked_before_the_loop(fn: Callable[[Any, int], None]) -> None:
+    """Then LLVM makes vectors."""
+    traced = rt.function(fn, executor="native").get_concrete_function(np.arange(1000.0), 3)
+    assert re.search(r"store <\d+ x double>", traced.inspect_llvm())
 
 
 def test_a_part_of_itself_is_read_first() -> None:

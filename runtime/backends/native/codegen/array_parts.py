@@ -13,7 +13,7 @@ from runtime.backends.native.codegen.index_expressions import Leaf
 from runtime.core.graph import Node
 from runtime.core.graph import Value as GraphValue
 
-__all__ = ["Changed", "Whole", "whole_of"]
+__all__ = ["Changed", "Whole", "is_part", "whole_of"]
 
 
 class Changed(Leaf):
@@ -86,3 +86,12 @@ def _puts_back(node: Node, after: Node) -> bool:
 
 def _are_same(xs: list[GraphValue], ys: list[GraphValue]) -> bool:
     return all(x is y for x, y in zip(xs, ys, strict=True))
+
+
+def is_part(node: Node) -> bool:
+    """Whether a node makes a slice of an array, or puts it back after an item of it was set."""
+    if node.op.name == "setitem":
+        changed = node.inputs[1].node
+        return changed is not None and changed.op.name == "setitem" and _puts_back(changed, node)
+    index = node.params["index"] if node.op.name == "getitem" else ()
+    return "?" not in index and any([type(entry) is tuple and entry[2] != "?" for entry in index])

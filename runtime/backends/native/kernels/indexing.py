@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from runtime.backends.native.abi.interrupts import PIECE
@@ -19,7 +19,7 @@ from runtime.core.graph import Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import MAX_BYTES
 
-__all__: list[str] = []
+__all__ = ["size_of_part"]
 
 _SMALL_STEP: Final = 1 << 10
 _LARGE: Final = 16  # elements
@@ -154,6 +154,29 @@ def _computed_slice(b: Builder, length: Val, start: Index | None, stop: Index | 
     adjust = b.op("i64", f"sub {by}, {choose(const('i64', 1), minus).ref}")
     count = b.op("i64", f"sdiv {b.op('i64', f'add {span}, {adjust.ref}')}, {by.ref}")
     return Axis(first, step, b.intrinsic("smax", count, zero))
+
+
+def size_of_part(b: Builder, node: Node, axis: int, size: Callable[[GraphValue, int], Index | None],
+                 number: Callable[[GraphValue], Index | None]) -> Index | None:
+    """The size of an axis of a slice (`is_part`), by functions for the size of an axis of an array, and for an int;
+    None if these do not know it."""
+    operands = iter(node.inputs[1:])
+    x, before = node.inputs[0], 0  # the axes of `x` before the entry
+    for entry in node.params["index"]:
+        parts = [number(next(operands)) if part == "?" else part for part in entry] if type(entry) is tuple else []
+        if axis == 0 and (entry is None or parts):
+            length = size(x, before)
+            unknown = entry is not None and any(p is None and q == "?" for p, q in zip(parts, entry, strict=True))
+            if entry is None or length is None or unknown:
+                return None
+            return _computed_slice(b, b.i64(length), _bounded(parts[0]), _bounded(parts[1]), parts[2] or 1).count
+        axis -= entry is None or bool(parts)
+        before += entry is not None
+    return size(x, before + axis)
+
+
+def _bounded(at: Index | None) -> Index | None:
+    return None if at is None else _within(at)
 
 
 def viewed(w: Lowering, x: Array, chosen: Sequence[Axis | None], known: Sequence[int | None] | None = None) -> Array:

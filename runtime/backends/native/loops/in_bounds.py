@@ -20,8 +20,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
+from runtime.backends.native.codegen.array_parts import is_part
 from runtime.backends.native.codegen.context import Lowering, Value
 from runtime.backends.native.codegen.index_expressions import Array
+from runtime.backends.native.kernels.indexing import size_of_part
 from runtime.backends.native.kernels.shapes import integer
 from runtime.backends.native.llvm.builder import Builder, Index, Val, const
 from runtime.backends.native.loops.if_conversion import LOOPS, type_of
@@ -212,7 +214,9 @@ def _is_short(tests: Sequence[tuple[Affine, Index, DType]]) -> bool:
 
 
 def _is_simple(node: Node) -> bool:
-    """Whether a node works on scalars and items, so that it is small enough to be written twice."""
+    """Whether a node works on scalars and items, also of slices, so that it is small enough to be written twice."""
+    if is_part(node):
+        return True
     if node.op.name in _ITEMS:
         return all(entry == "?" or type(entry) is int for entry in node.params["index"]) and (
             len(node.params["index"]) == _rank(node.inputs[0]))
@@ -462,6 +466,8 @@ class _Planner:
         """The size of an axis, if it is invariant."""
         known = type_of(array).shape[axis]
         root = self.root(array)
+        if known is None and root not in self.known and root.node is not None and is_part(root.node):
+            return size_of_part(self.w.b, root.node, axis, self.size, self.invariant)
         if known is not None or root not in self.known:
             return known
         if root not in self.fixed and self.root(self.body.outputs[self.inputs.index(root)]) is not root:
@@ -469,6 +475,13 @@ class _Planner:
         x = self.known[root]
         assert isinstance(x, Array)
         return x.dims[axis]
+
+    def invariant(self, value: GraphValue) -> Index | None:
+        """The value of an int, if it is the same in all iterations."""
+        value = self.root(value)
+        if value.constant is not None:
+            return int(value.constant)
+        return integer(self.w, self.known[value]) if value in self.fixed else None
 
     def affine(self, value: GraphValue) -> Affine | None:
         value = self.root(value)
