@@ -14,7 +14,7 @@ from runtime.backends.native.libm import complex_numbers, fmod, registry
 from runtime.backends.native.libm.expressions import Num
 from runtime.backends.native.libm.power import MULTIPLES_OF_HALF
 from runtime.backends.native.libm.vector_abi import lane_by_lane
-from runtime.backends.native.llvm.builder import Builder, Val, const, element, is_float, lanes, like
+from runtime.backends.native.llvm.builder import Builder, Val, bits_of, const, element, is_float, lanes, like
 from runtime.core import types as t
 from runtime.core.types import DType
 
@@ -120,6 +120,12 @@ def _divided(b: Builder, x: Val, y: int | None) -> tuple[Num, Num] | None:
     return fmod.divided(Num(b, x), y)
 
 
+def _floor_quotient(b: Builder, x: Val, y: Val) -> Val:
+    """The floor of x / y for a constant y > 0: of a negative x it is ~(~x / y), so that no remainder is needed."""
+    sign = b.ashr(x, const(x.ty, bits_of(x.ty) - 1))
+    return b.xor(b.udiv(b.xor(x, sign), y), sign)
+
+
 def _floordiv(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
     if is_float(x.ty):
         return registry.call(b, "floordiv", x, y)
@@ -133,6 +139,8 @@ def _floordiv(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
     parts = _divided(b, x, known)
     if parts is not None:
         return parts[0].v
+    if known is not None and known > 0 and lanes(x.ty) == 1:
+        return _floor_quotient(b, x, y)
     quotient = b.sdiv(x, safe)
     down = _rounds_down(b, b.sub(x, b.mul(quotient, safe)), safe)
     result = b.add(quotient, b.convert("sext", down, element(x.ty)))
@@ -151,6 +159,8 @@ def _mod(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
     parts = _divided(b, x, known)
     if parts is not None:
         return parts[1].v
+    if known is not None and known > 0 and lanes(x.ty) == 1:
+        return b.sub(x, b.mul(_floor_quotient(b, x, y), y))
     remainder = b.srem(x, safe)
     down = _rounds_down(b, remainder, safe)
     result = b.select(down, b.add(remainder, safe), remainder)
