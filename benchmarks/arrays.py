@@ -443,6 +443,38 @@ def searches(ordered, x, places):
         places[i] = low
 
 
+def overlapping_views(x):
+    for k in range(1, 20):
+        ahead = x[k:]
+        here = x[:len(x) - k]
+        for i in range(len(ahead)):
+            here[i] = 0.5 * (here[i] + ahead[i])
+
+
+def tridiagonal(a, b, c, d, x, factors):
+    n = len(b)
+    factors[0] = c[0] / b[0]
+    x[0] = d[0] / b[0]
+    for i in range(1, n):
+        pivot = b[i] - a[i] * factors[i - 1]
+        factors[i] = c[i] / pivot
+        x[i] = (d[i] - a[i] * x[i - 1]) / pivot
+    for i in range(n - 2, -1, -1):
+        x[i] -= factors[i] * x[i + 1]
+
+
+def roots(low, high, found):
+    for q in range(len(low)):
+        a, b = low[q], high[q]
+        for _ in range(40):
+            middle = 0.5 * (a + b)
+            if math.exp(-middle) - math.sin(middle) > 0:
+                a = middle
+            else:
+                b = middle
+        found[q] = a
+
+
 def _zeros(*shape: int) -> Any:
     return np.zeros(shape, np.int64)
 
@@ -517,4 +549,10 @@ PROGRAMS: Final = [
     Program("heap sort of 50,000", heap_sort, lambda r, q: [r.random(50_000 // q)], _sizes, (0,)),
     Program("100,000 searches in 100,000", searches, lambda r, q: [
         np.sort(r.random(100_000 // q)), r.random(100_000 // q), _zeros(100_000 // q)], _two),
+    Program("19 pairs of views that overlap, of 10,000", overlapping_views, lambda r, q: [
+        r.random(10_000 // q)], _sizes, (0,)),
+    Program("tridiagonal system of 10,000", tridiagonal, lambda r, q: [
+        r.random(10_000 // q), 3 + r.random(10_000 // q), *r.random((4, 10_000 // q))], _sizes),
+    Program("1000 roots by bisection", roots, lambda r, q: [
+        0.5 * r.random(1000 // q), 1.0 + r.random(1000 // q), np.zeros(1000 // q)], _sizes),
 ]

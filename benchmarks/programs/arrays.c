@@ -378,3 +378,35 @@ void searches(double *ordered, double *x, i64 *places, i64 n, i64 m) {
         places[i] = low;
     }
 }
+
+void overlapping_views(double *x, i64 n) {
+    for (i64 k = 1; k < 20; k++)
+        for (i64 i = 0; i < n - k; i++)
+            x[i] = 0.5 * (x[i] + x[i + k]);
+}
+
+void tridiagonal(double *a, double *b, double *c, double *d, double *x, double *factors, i64 n) {
+    factors[0] = c[0] / b[0];
+    x[0] = d[0] / b[0];
+    for (i64 i = 1; i < n; i++) {
+        double pivot = b[i] - a[i] * factors[i - 1];
+        factors[i] = c[i] / pivot;
+        x[i] = (d[i] - a[i] * x[i - 1]) / pivot;
+    }
+    for (i64 i = n - 2; i >= 0; i--)
+        x[i] -= factors[i] * x[i + 1];
+}
+
+void roots(double *low, double *high, double *found, i64 n) {
+    for (i64 q = 0; q < n; q++) {
+        double a = low[q], b = high[q];
+        for (int k = 0; k < 40; k++) {
+            double middle = 0.5 * (a + b);
+            if (exp(-middle) - sin(middle) > 0)
+                a = middle;
+            else
+                b = middle;
+        }
+        found[q] = a;
+    }
+}
