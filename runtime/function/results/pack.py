@@ -10,7 +10,7 @@ from runtime.core.graph import Graph
 from runtime.core.tensor import GraphTensor
 from runtime.core.types import TensorType
 from runtime.function.arguments.signature import Call
-from runtime.function.results.reconstruction import Part, Recipe, Values, spread, spread_items
+from runtime.function.results.reconstruction import Number, Part, Recipe, Values, spread, spread_items
 from runtime.function.state.array_arguments import put_back
 from runtime.staging.values.optional import MaybeTensor
 
@@ -77,9 +77,11 @@ def _fill(container: Any, parts: list[tuple[Any, Any]], before: Iterable[Any]) -
 
 
 def made_natively(returned: Any, graph: Graph, pack: Pack) -> Returned | None:
-    """What calls return, if that is a constant, a tensor, or a tuple of tensors."""
+    """What calls return, if that is a constant, a number, a tensor, or a tuple of tensors."""
     if pack.constant is not None:
         return Returned(0, value=pack.constant.value)
+    if isinstance(pack.part, Number):
+        return Returned(0, value=pack.part.tensor)
     if pack.returns_arguments:
         return None
     if _is_output(returned, graph, 0):

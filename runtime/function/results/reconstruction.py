@@ -21,9 +21,9 @@ from runtime.core.tensor import EagerTensor
 from runtime.core.trace import convert_to_tensor, current_graph, init_scope
 
 __all__ = [
-    "NUMBERS", "Argument", "ArrayMade", "Arrays", "Cell", "Dict", "Error", "Function", "List", "Method", "Object",
-    "Part", "Recipe", "Run", "Spread", "Tuple", "Values", "constant", "is_constant", "number", "reduced", "spread",
-    "spread_items"]
+    "NUMBERS", "Argument", "ArrayMade", "Arrays", "Cell", "Dict", "Error", "Function", "List", "Method", "Number",
+    "Object", "Part", "Recipe", "Run", "Spread", "Tuple", "Values", "constant", "is_constant", "number", "reduced",
+    "spread", "spread_items"]
 
 NUMBERS: Final = frozenset({bool, int, float, complex})
 

@@ -227,7 +227,7 @@ def test_what_needs_python(capsys: pytest.CaptureFixture[str]) -> None:
         return x
 
     functions: list[tuple[Callable[..., Any], Any]] = [
-        (lambda x: x + variable, x), (lambda x: assigning.assign_add(x), x), (lambda x: (x, x), x), (lambda x: 1, x),
+        (lambda x: x + variable, x), (lambda x: assigning.assign_add(x), x), (lambda x: (x, x), x),
         (prints, x), (lambda x: rt.random.normal([2]), x), (lambda x: rt.boolean_mask(x, x > 0), rt.ones([3])),
         (lambda x: rt.while_loop(lambda i: i < 3, lambda i: i + 1, [x]), x)]
     for fn, given in functions:
@@ -238,9 +238,9 @@ def test_what_needs_python(capsys: pytest.CaptureFixture[str]) -> None:
         assert type(result) is type(first)
         results.append(result)
     assert "run 2.0\nrun 2.0\n" == capsys.readouterr().out
-    added, assigned, (left, right), one, printed, drawn, kept, counted = results
+    added, assigned, (left, right), printed, drawn, kept, counted = results
     assert [x.numpy().tolist() for x in (added, left, right, printed, kept)] == [3, 2, 2, 2, [1, 1, 1]]
-    assert (assigned.numpy(), assigning.numpy(), one, drawn.shape, counted[0].numpy()) == (4, 4, 1, (2,), 3)
+    assert (assigned.numpy(), assigning.numpy(), drawn.shape, counted[0].numpy()) == (4, 4, (2,), 3)
 
 
 def test_errors_of_what_needs_python() -> None:

@@ -1,4 +1,4 @@
-"""Calls that return a tuple of tensors without Python between CPython and native code."""
+"""Calls that return a tuple of tensors, or a number, without Python between CPython and native code."""
 from __future__ import annotations
 
 import gc
@@ -105,6 +105,24 @@ def test_what_python_makes() -> None:
         result, seen = called(rt.function(lambda x, n=count: tuple([x + k for k in range(n)])), x)
         assert [t.numpy().tolist() for t in result] == [*range(1, count + 1)]
         assert (seen == []) == (count == MOST_RESULTS)
+
+
+def test_a_number() -> None:
+    """One that is known when a function is traced, also where it follows from the numbers passed."""
+    one, seen = called(rt.function(lambda x: 1), rt.constant(2))
+    assert seen == [] and type(one) is EagerTensor and (one.dtype, one.numpy()) == (rt.int32, 1)
+    f = rt.function(lambda a, b: a * b + 1.0)
+    for a, b in ((2.0, 3.0), (2.0, 3.0), (2.0, 4.0), (2.0, 3.0)):
+        result, seen = called(f, a, b)
+        assert seen == [] and type(result) is EagerTensor and (result.dtype, result.numpy()) == (rt.float32, a * b + 1)
+    large, _ = called(rt.function(lambda x: 2**70), rt.constant(2))
+    assert large == 2**70
+
+    @rt.function
+    def doubled(x):
+        return f(2.0, 3.0) * x
+
+    assert doubled(rt.constant(2.0)).numpy() == 14
 
 
 def test_errors() -> None:
