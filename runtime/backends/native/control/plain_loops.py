@@ -18,6 +18,7 @@ from runtime.backends.native.kernels.shapes import integer
 from runtime.backends.native.llvm.builder import Builder, Index, Val, const
 from runtime.backends.native.loops import gemm_batching, in_bounds
 from runtime.backends.native.loops.if_conversion import type_of
+from runtime.backends.native.loops.shrinking import shrinks
 from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import TensorType, Type, bool_
@@ -72,7 +73,8 @@ def write_while(w: Lowering, node: Node, state: Sequence[Value], most: Value | N
         return _write_tested(w, node, carried, storages, limit, envs, cost, is_short)
 
     if plan is None or bound is None or not isinstance(cost, int):
-        return loop(limit is None and not storages and in_bounds.ends_soon(w, test, body, carried.first, envs))
+        return loop(limit is None and not storages and (
+            shrinks(test, body) or in_bounds.ends_soon(w, test, body, carried.first, envs)))
     return _write_versions(w, node, carried, plan, lambda: _write_bounded(
         w, test, body, carried, plan, bound, envs, cost), loop)
 

@@ -31,7 +31,7 @@ from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import DType, TensorType, int32, int64
 
-__all__ = ["Bound", "Plan", "bounded", "ends_soon", "has_loop", "planned", "planned_while", "taken_ahead"]
+__all__ = ["Bound", "Plan", "bounded", "ends_soon", "has_loop", "is_simple", "planned", "planned_while", "taken_ahead"]
 
 _ITEMS: Final = ("getitem", "setitem")
 _FEW: Final = 8
@@ -114,14 +114,14 @@ def planned(w: Lowering, body: Graph, length: Val, state: Sequence[Value], env: 
             ) -> Plan | None:
     """The plan for a loop over `range(length)`, which starts with `state`; `env` has the captured values. None if it
     does not apply."""
-    if not all(map(_is_simple, body.walk())) or (length.ref.isdigit() and int(length.ref) <= _FEW):
+    if not all(map(is_simple, body.walk())) or (length.ref.isdigit() and int(length.ref) <= _FEW):
         return None
     return _Planner(w, body, body.inputs[1:], state, env).plan(length)
 
 
 def bounded(test: Graph, body: Graph) -> Bound | None:
     """The bound of a `while` loop, if it has one."""
-    if not all(_is_simple(node) and not (graph is test and node.op.effect) for graph in (test, body)
+    if not all(is_simple(node) and not (graph is test and node.op.effect) for graph in (test, body)
                for node in graph.walk()):
         return None
     conjuncts = _conjuncts(test.outputs[0])
@@ -200,7 +200,7 @@ def ends_soon(w: Lowering, test: Graph, body: Graph, state: Sequence[Value],
               envs: Mapping[str, Mapping[GraphValue, Value]]) -> bool:
     """Whether a `while` loop, which starts with `state`, has so few iterations that it needs no polls for signals: as
     each takes another item of a short axis, it would soon leave the axis."""
-    if not all(_is_simple(node) for graph in (test, body) for node in graph.walk()):
+    if not all(is_simple(node) for graph in (test, body) for node in graph.walk()):
         return False
     planner = _Planner(w, body, body.inputs, state, envs["body"])
     planner.add_test(test, envs["test"])
@@ -213,7 +213,7 @@ def _is_short(tests: Sequence[tuple[Affine, Index, DType]]) -> bool:
                for affine, size, _ in tests)
 
 
-def _is_simple(node: Node) -> bool:
+def is_simple(node: Node) -> bool:
     """Whether a node works on scalars and items, also of slices, so that it is small enough to be written twice."""
     if is_part(node):
         return True
