@@ -2,6 +2,8 @@
 first NaN before all others."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -27,3 +29,25 @@ def test_positions_of_extremes(name: str, dtype: str) -> None:
             for x in equal, other, special:
                 for got, want in zip(traced(x), (expected(x, 1), expected(x, 0), expected(x)), strict=True):
                     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.optimised
+@pytest.mark.parametrize("name", ["sum", "max", "min", "prod"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int8])
+def test_windows_of_any_length(name: str, dtype: Any) -> None:
+    """Nothing before or behind a window is in its reduction, however short it is."""
+    reduce = getattr(np, name)
+
+    def windows(x: Any, lengths: Any, out: Any) -> None:
+        for i in range(len(lengths)):
+            out[i] = reduce(x[3:3 + lengths[i]])
+
+    x = np.full(160, 100, dtype)
+    lengths = np.arange(1, 140)
+    for values in np.arange(1, 140) % 5 + 1, np.full(139, -1):
+        x[3:142] = values
+        out = np.zeros(139, np.float64)
+        rt.function(windows, executor="native")(x, lengths, out)
+        with np.errstate(over="ignore"):
+            want = [float(reduce(x[3:3 + n])) for n in lengths]
+        np.testing.assert_allclose(out, want, rtol=1e-6)

@@ -343,9 +343,27 @@ def _fold_line(b: Builder, name: str, x: Array, place: Sequence[Index]) -> Val:
         lanes = max(lanes // 2, 4) if place else lanes  # rows may be short, and several overlap
         enough = b.icmp("sge", size, const("i64", lanes))
         (result,) = b.either(enough, lambda: [_fold_lanes(b, name, x, place, size, lanes)],
-                             lambda: [_fold_plain(b, name, x, place, size, short=True)])
+                             lambda: [_fold_short(b, name, x, place, size, lanes // 4)])
         return result
     return _fold_lanes(b, name, x, place, size, lanes)
+
+
+def _fold_short(b: Builder, name: str, x: Array, place: Sequence[Index], size: Val, lanes: int) -> Val:
+    """Reduce fewer than 4 * `lanes` elements, at most `lanes` at a time if they are cheap."""
+    def one_by_one() -> list[Val]:
+        return [_fold_plain(b, name, x, place, size, short=True)]
+
+    def several() -> list[Val]:
+        first = const(f"<{lanes} x {llvm_type(x.dtype)}>", identity(name, x.dtype))
+        whole = b.isub(size, b.imod(size, lanes))
+        (total,) = b.folded(0, whole, [first], lambda i, v: [
+            combine(b, name, x.dtype, v[0], x.at(Context(b, lanes), [*place, i]))], lanes, unroll=False)
+        total = combine(b, name, x.dtype, total, _rest(b, name, x, place, whole, size, lanes, first))
+        return [_across(b, name, x.dtype, total)]
+
+    if lanes < 4 or x.weight > CHEAP:
+        return one_by_one()[0]
+    return b.either(b.icmp("sge", size, const("i64", lanes)), several, one_by_one)[0]
 
 
 def _fold_plain(b: Builder, name: str, x: Array, place: Sequence[Index], size: Index, short: bool = False) -> Val:
