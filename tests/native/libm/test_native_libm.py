@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -358,3 +359,19 @@ def test_errors_are_counted() -> None:
     ):
         error = errors(np.array([got], np.float32), np.array([true], long))[0]
         assert error == want or (error > 2 ** 20 and want == np.inf), (got, true, error)
+
+
+@pytest.mark.optimised
+def test_a_call_with_invariant_operands_leaves_the_loop() -> None:
+    """Also behind a check that may end the loop: it has no effect."""
+    def scaled(x: Any, y: Any, out: Any) -> None:
+        for k in range(len(y)):
+            for i in range(len(x)):
+                out[i] += math.sin(x[i] - y[k]) * math.cos(y[k])
+
+    x, y, out = np.arange(100.0), np.ones(30), np.zeros(100)
+    f = rt.function(scaled, executor="native")
+    f(x, y, out)
+    np.testing.assert_allclose(out, 30 * np.sin(x - 1.0) * np.cos(1.0), rtol=1e-14)
+    body = f.get_concrete_function(x, y, out).inspect_llvm().partition("@body(")[2]
+    assert 0 < body.index("@cos.double(") < body.index("@sin.double(")

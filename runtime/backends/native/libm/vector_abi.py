@@ -14,7 +14,7 @@ from runtime.backends.native.llvm.builder import Builder, Val, bits_of, element,
 
 __all__ = ["any_lane", "called", "lane_by_lane", "symbol"]
 
-_PURE: Final = "noinline nounwind willreturn nosync nofree memory(none)"
+_PURE: Final = "noinline nounwind willreturn nosync nofree speculatable memory(none)"
 
 
 def symbol(name: str, ty: str) -> str:
