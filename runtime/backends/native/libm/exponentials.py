@@ -98,15 +98,26 @@ def clamp(x: Num, low: float, high: float) -> Num:
 
 
 def exp(x: Num) -> Num:
-    e = reduced(x, 2 * BIAS[x.kind])
+    if x.kind == "float":  # by the fewest instructions and registers, which bound loops over arrays
+        x = clamp(x, *_EXP_RANGE["float"])
+        e = reduced(x, 2 * BIAS["float"])
+        p = fma(fma(polynomial(e.r, EXP["float"]), e.r, 1.0), e.r, 1.0)
+        power, half = powers(e.biased, x < 0.0)
+        return p * power * half
+    e = reduced(x, 2 * BIAS["double"])
+    p = fma(polynomial(e.r, EXP["double"]), e.r, 1.0)
     power, half = powers(e.biased, x < 0.0)
-    return limited(x, fma(power * e.r, fma(polynomial(e.r, EXP[x.kind]), e.r, 1.0), power) * half)
+    return limited(x, fma(power * e.r, p, power) * half)
+
+
+# Beyond these exp is 0, and infinite.
+_EXP_RANGE: Final = {"float": (-104.0, 89.0), "double": (-746.0, 710.0)}
 
 
 def limited(x: Num, result: Num) -> Num:
-    """exp(x): `result`, but where x is beyond the numbers for which that can be neither 0 nor infinite. So x need not
-    be clamped first, which takes longer if nothing else is computed meanwhile."""
-    low, high = {"float": (-104.0, 89.0), "double": (-746.0, 710.0)}[x.kind]
+    """exp(x) of a double: `result`, but where x is beyond the numbers for which that can be neither 0 nor infinite. So
+    x need not be clamped first, which takes longer if nothing else is computed meanwhile."""
+    low, high = _EXP_RANGE["double"]
     return where(x < low, 0.0, where(x > high, INF, result))
 
 

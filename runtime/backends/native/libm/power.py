@@ -65,12 +65,12 @@ def log_words(x: Num) -> tuple[Num, Num]:
 
 def pow(x: Num, y: Num) -> Num:
     a = abs(x)
+    size = _double_size(a, y) if x.kind == "double" else _float_size(a, y)
     half = y * 0.5
     whole = rint(y).equals(y)
     odd = whole & rint(half).differs(half)
     one = x.equals(1.0) | y.equals(0.0) | (a.equals(1.0) & whole)
     invalid = ((x < 0.0) & ~whole & (a < INF)) | x.is_nan()
-    size = _double_size(a, y) if x.kind == "double" else _float_size(a, y)
     size = where(one | invalid, where(one, x.constant(1.0), NAN), size)
     return copysign(size, where(odd, x, 1.0))
 
