@@ -26,6 +26,11 @@ class Returned(NamedTuple):
     in_tuple: bool = False
     value: Any = None
 
+    @property
+    def is_tensor(self) -> bool:
+        """Whether calls return one tensor itself."""
+        return self.tensors == 1 and not self.in_tuple
+
 
 class Findable(Protocol):
     """A trace that native code can look up."""

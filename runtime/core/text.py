@@ -158,8 +158,8 @@ class Text(Message):
                 spec = ""  # it is a Python number
             else:
                 note_class_asked()
-            if spec and type.of_arrays:
-                spec = "" if spec == STR else ARRAY
+                if type.of_arrays:
+                    spec = "" if spec == STR else ARRAY
         hole = Hole(spec, present is not None)
         return cls(Template(("", ""), (hole,)), (value,) if present is None else (value, present))
 

@@ -115,7 +115,7 @@ class ConcreteFunction:
         self._captured = captured  # pre-existing NumPy arrays, inputs of the graph after the leaves
         self._returned = None if captured else made_natively(returned, graph, pack)
         """What calls return, if native code can make it."""
-        self._is_single = not pack.uses_call and self._returned is not None and self._returned[:2] == (1, False)
+        self._is_single = not pack.uses_call and self._returned is not None and self._returned.is_tensor
         self._optimized: Graph | None = None
         self._compiled: Executable | None = None
         self._compiling = threading.RLock()

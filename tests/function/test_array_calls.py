@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from python_calls import native_call
 
 import runtime as rt
 from runtime.core.tensor import EagerTensor
@@ -182,19 +183,6 @@ def test_a_function_without_a_result_makes_no_tensor(executor: str, monkeypatch:
     with pytest.raises(IndexError):
         f(arrays[0], arrays[1][:3])
     assert arrays[1].tolist() == [2, 4, 6, 8, 10]
-
-
-def native_call(fn: Any, *args: Any) -> Any:
-    """The result of a call that runs no Python."""
-    seen: list[str] = []
-    before = sys.getprofile()
-    sys.setprofile(lambda frame, event, _: seen.append(frame.f_code.co_name) if event == "call" else None)
-    try:
-        result = fn(*args)
-    finally:
-        sys.setprofile(before)
-    assert not seen
-    return result
 
 
 def stepped(a, n, x):

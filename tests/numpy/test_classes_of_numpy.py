@@ -36,22 +36,17 @@ def test_as_in_python(f, x, executor):
     same(rt.function(f, executor=executor)(x), f(x))
 
 
-@pytest.mark.parametrize("f", [text_of_array, classes])
-@pytest.mark.parametrize("order", [(TENSOR, ARRAY), (ARRAY, TENSOR)])
-def test_a_trace_for_tensors_is_not_one_for_arrays(f, order):
+@pytest.mark.parametrize(("f", "tensor", "other"), [
+    (text_of_array, TENSOR, ARRAY), (classes, TENSOR, ARRAY), (text_of_scalar, NUMBER, SCALAR),
+    (classes, NUMBER, SCALAR)])
+@pytest.mark.parametrize("tensor_first", [True, False])
+def test_a_trace_for_tensors_is_not_one_for_values_of_numpy(f, tensor, other, tensor_first):
     """If it asks for the class or the text."""
+    order = (tensor, other) if tensor_first else (other, tensor)
     traced, alone = rt.function(f), [rt.function(f)(x) for x in order]
     for _ in range(3):
         assert [[*map(str, traced(x))] for x in order] == [[*map(str, found)] for found in alone]
     assert traced.experimental_get_tracing_count() == 2
-
-
-@pytest.mark.parametrize("f", [text_of_scalar, classes])
-@pytest.mark.parametrize("order", [(NUMBER, SCALAR), (SCALAR, NUMBER)])
-def test_a_trace_for_tensors_is_not_one_for_scalars(f, order):
-    traced, alone = rt.function(f), [rt.function(f)(x) for x in order]
-    for _ in range(3):
-        assert [[*map(str, traced(x))] for x in order] == [[*map(str, found)] for found in alone]
 
 
 def test_a_trace_that_does_not_ask_serves_both():

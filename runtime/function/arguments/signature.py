@@ -158,7 +158,10 @@ class Call:
 
     def marked(self, types: Sequence[Type]) -> list[Type]:
         """`types`, with those of arrays and scalars of NumPy marked as made from arrays."""
-        return [of_arrays(type) if i in self.of_numpy else type for i, type in enumerate(types)]
+        marked = [*types]
+        for i in self.of_numpy:
+            marked[i] = of_arrays(marked[i])
+        return marked
 
     def number_of(self, x: Any) -> int | None:
         """The index of `x` among the `variables`, or the next one; None if it has no placeholder."""

@@ -17,7 +17,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -29,52 +29,15 @@ import runtime as rt
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 
 import leaks
+from python_calls import frames, native_call, python_call
 
 from runtime.backends.native.jit import fast_call
 from runtime.core.tensor import EagerTensor
 from runtime.core.types import ALL
 from runtime.function.function import Function
 
+pytestmark = pytest.mark.usefixtures("native_by_default")
 ROOT = Path(__file__).resolve().parents[3]
-
-
-@pytest.fixture(autouse=True)
-def native() -> Any:
-    before = rt.config.default_executor()
-    rt.config.set_default_executor("native")
-    yield
-    rt.config.set_default_executor(before)
-
-
-def frames(fn: Any, *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
-    """The result of a call, and the names of the Python functions that it called."""
-    seen: list[str] = []
-
-    def profile(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call":
-            seen.append(frame.f_code.co_name)
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        result = fn(*args, **kwargs)
-    finally:
-        sys.setprofile(before)
-    return result, seen
-
-
-def native_call(fn: Any, *args: Any, **kwargs: Any) -> Any:
-    """The result of a call that runs no Python."""
-    result, seen = frames(fn, *args, **kwargs)
-    assert seen == []
-    return result
-
-
-def python_call(fn: Any, *args: Any, **kwargs: Any) -> Any:
-    """The result of a call that goes through Python."""
-    result, seen = frames(fn, *args, **kwargs)
-    assert seen[0] == "__call__"
-    return result
 
 
 @rt.function

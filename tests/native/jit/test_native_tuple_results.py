@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -12,36 +11,19 @@ import pytest
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 
 import leaks
+from python_calls import frames
 
 import runtime as rt
 from runtime.backends.native.jit.tuple_results import MOST_RESULTS
 from runtime.core.tensor import EagerTensor
 
-
-@pytest.fixture(autouse=True)
-def native() -> Any:
-    before = rt.config.default_executor()
-    rt.config.set_default_executor("native")
-    yield
-    rt.config.set_default_executor(before)
+pytestmark = pytest.mark.usefixtures("native_by_default")
 
 
 def called(fn: Any, *args: Any) -> tuple[Any, list[str]]:
     """The result of a call after the first, and the Python functions that it called."""
     fn(*args)
-    seen: list[str] = []
-
-    def profile(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call":
-            seen.append(frame.f_code.co_name)
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        result = fn(*args)
-    finally:
-        sys.setprofile(before)
-    return result, seen
+    return frames(fn, *args)
 
 
 def test_several_types_and_shapes() -> None:
