@@ -81,5 +81,6 @@ def _remedy(of: TensorType, other: Any) -> str:
     if other is None:
         return "Test `is None` before, or give a number or a tensor."
     if isinstance(other, (str, bytes)):
-        return "A tensor of strings takes text, one of numbers does not: rt.strings.as_string(x) makes text of numbers."
+        return ("A tensor of strings takes text, one of numbers does not: rt.strings.as_string(x) makes text of"
+                " numbers, int(text) and float(text) make numbers of text.")
     return "Give a number, an array or a tensor."

@@ -37,7 +37,8 @@ NUMBER = "Give a number, an array or a tensor."
     (lambda x, y: y - x, {}, "-: an object of 'dict' and float32[2]", NUMBER),
     (lambda x, y: x @ y, object(), "@: float32[2] and an object of 'object'", NUMBER),
     (lambda x, y: x <= y, "text", "<=: float32[2] and an object of 'str'",
-     "A tensor of strings takes text, one of numbers does not: rt.strings.as_string(x) makes text of numbers."),
+     "A tensor of strings takes text, one of numbers does not: rt.strings.as_string(x) makes text of numbers, int(text)"
+     " and float(text) make numbers of text."),
     (lambda x, y: y ** x, len, "**: an object of 'builtin_function_or_method' and float32[2]", NUMBER),
     (lambda x, y: y * x, Decimal(3), "*: an object of 'Decimal' and float32[2]", NUMBER),
     (lambda x, y: divmod(x, y), None, "divmod(): float32[2] and None",
